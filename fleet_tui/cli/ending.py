@@ -1,0 +1,97 @@
+"""Commands that end agents, and bring them back."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import click
+
+from fleet_tui.cli.group import (
+    cli,
+    complete_agents,
+    complete_batches,
+    confirm,
+    counted,
+    is_terminal,
+    open_fleet,
+    shortened,
+)
+from fleet_tui.errors import UsageError
+
+_patterns = click.argument("patterns", nargs=-1, metavar="[PATTERN]...", shell_complete=complete_agents)
+_batch_option = click.option(
+    "-b", "--batch", metavar="BATCH", shell_complete=complete_batches, help="All of a batch."
+)
+
+
+@cli.command()
+@_patterns
+@_batch_option
+def stop(patterns: tuple[str, ...], batch: str | None) -> None:
+    """End agents; worktrees stay, `revive` starts them again."""
+    fleet = open_fleet()
+    for agent in fleet.stop(fleet.match(patterns, batch=batch, but_not=_gone())):
+        click.echo(f"{agent.name}  {agent.status}")
+
+
+@cli.command()
+@_patterns
+@_batch_option
+@click.option("-f", "--force", is_flag=True, help="Do not ask. The worktree still goes to the trash.")
+@click.option(
+    "-d", "--delete-branch", is_flag=True, help="Delete the branch too, if it was made for the agent."
+)
+def kill(patterns: tuple[str, ...], batch: str | None, force: bool, delete_branch: bool) -> None:
+    """End agents, their worktrees to the trash; `undo` undoes it."""
+    fleet = open_fleet()
+    agents = fleet.match(patterns, batch=batch, but_not=_gone())
+    if not force and is_terminal():
+        shown = shortened([agent.name for agent in agents])
+        question = f"Kill {shown}?" if len(agents) == 1 else f"Kill {len(agents)} agents ({shown})?"
+        confirm(f"{question} (fleet undo brings back what was killed)", default=len(agents) == 1)
+    for kept in fleet.kill(agents, delete_branch=delete_branch):
+        worktree = kept.note or "worktree in the trash"
+        branch = f"branch {kept.branch} kept" if kept.branch else "branch deleted"
+        click.echo(f"{kept.agent.name}  killed, {worktree}, {branch}")
+
+
+def _gone() -> tuple[Any, ...]:
+    from fleet_tui.models import Status
+
+    return (Status.KILLED,)
+
+
+@cli.command()
+@click.argument("agent", default="")
+def undo(agent: str) -> None:
+    """Bring back the agent killed last, or the named one."""
+    restored, note = open_fleet().undo(agent)
+    click.echo(f"{restored.name}  {restored.status}  {restored.worktree}" + (f"  ({note})" if note else ""))
+    click.echo(f"start it again: fleet revive {restored.name}", err=True)
+
+
+@cli.command()
+@click.option("-a", "--all", "everywhere", is_flag=True, help="Of all projects.")
+@click.option(
+    "--empty",
+    is_flag=True,
+    help="Delete it for good; uncommitted work is saved under refs/fleet/trash first.",
+)
+@click.option("-f", "--force", is_flag=True, help="Do not ask.")
+@click.option("--json", "as_json", is_flag=True, help="As a JSON array.")
+def trash(everywhere: bool, empty: bool, force: bool, as_json: bool) -> None:
+    """Show the worktrees of killed agents, or delete them for good."""
+    from fleet_tui import listing
+
+    fleet = open_fleet()
+    agents = fleet.trash(everywhere=everywhere)
+    if not empty:
+        click.echo(listing.as_json(agents, {}) if as_json else listing.trash(agents, now=time.time()))
+        return
+    if agents and not force:
+        if not is_terminal():
+            raise UsageError("emptying the trash deletes for good", hint="say so with --force")
+        confirm(f"Delete {counted(len(agents), 'worktree')} for good?")
+    for agent, ref in fleet.empty_trash(agents):
+        click.echo(f"{agent.name}  deleted" + (f", its last state saved as {ref}" if ref else ""))

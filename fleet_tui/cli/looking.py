@@ -1,0 +1,143 @@
+"""Commands that look at agents."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+import time
+from typing import TYPE_CHECKING
+
+import click
+
+from fleet_tui.cli.group import cli, in_color, name_argument, open_fleet, terminal_size
+from fleet_tui.cli.sampling import primed
+from fleet_tui.errors import NotFound, UsageError
+
+if TYPE_CHECKING:
+    from fleet_tui.fleet import Fleet
+    from fleet_tui.models import Agent
+
+PIPED_WIDTH = 400
+"""Of a listing that goes to a program: no name is cut."""
+
+
+@cli.command("list")
+@click.option("-g", "--grouped", is_flag=True, help="By batch.")
+@click.option(
+    "-a", "--all", "everywhere", is_flag=True, help="Of all projects. Ended agents are always listed."
+)
+@click.option("-w", "--watch", is_flag=True, help="Show it anew every second, until Ctrl+C.")
+@click.option("--json", "as_json", is_flag=True, help="As a JSON array.")
+@click.option("--repair", is_flag=True, help="First find again what the store has lost.")
+def list_(grouped: bool, everywhere: bool, watch: bool, as_json: bool, repair: bool) -> None:
+    """Show the agents of this project. Short: l."""
+    fleet = open_fleet()
+    if repair:
+        for line in fleet.repair():
+            click.echo(line, err=True)
+    if watch:
+        _watch(fleet, grouped=grouped, everywhere=everywhere)
+        return
+    click.echo(_listing(fleet, grouped=grouped, everywhere=everywhere, as_json=as_json))
+
+
+def _listing(fleet: Fleet, *, grouped: bool, everywhere: bool, as_json: bool = False) -> str:
+    from fleet_tui import listing
+    from fleet_tui.models import Status
+
+    # Killed ones are listed by `fleet trash`.
+    agents = [agent for agent in fleet.agents(everywhere=everywhere) if agent.status is not Status.KILLED]
+    usage = fleet.usage(agents, primed()) if any(not agent.has_ended for agent in agents) else {}
+    spent = fleet.spending(agents)
+    if as_json:
+        return listing.as_json(agents, usage, spent, fleet.prompted())
+    if not agents:
+        return _nothing(fleet, everywhere=everywhere)
+    width = (terminal_size() or (PIPED_WIDTH, 0))[0]
+    return listing.table(
+        agents, usage, now=time.time(), width=width, color=in_color(), grouped=grouped,
+        projects=len({agent.project for agent in agents}) > 1, spent=spent,
+    )  # fmt: skip
+
+
+def _nothing(fleet: Fleet, *, everywhere: bool) -> str:
+    if not everywhere and fleet.project() is not None and fleet.agents(everywhere=True):
+        return "No agents in this project (fleet list -a shows those of all projects)"
+    return 'No agents yet (start one: fleet create NAME -p "what to do")'
+
+
+def _watch(fleet: Fleet, *, grouped: bool, everywhere: bool) -> None:
+    from fleet_tui import listing
+
+    if not sys.stdout.isatty():
+        raise UsageError("--watch needs a terminal", hint="leave it out, or use --json in a loop")
+    sys.stdout.write("\x1b[?1049h\x1b[?25l")
+    try:
+        while True:
+            text = _listing(fleet, grouped=grouped, everywhere=everywhere)
+            lines = listing.fitted(text.split("\n"), (terminal_size() or (0, 24))[1])
+            sys.stdout.write("\x1b[H" + "\x1b[K\n".join(lines) + "\x1b[K\x1b[J")
+            sys.stdout.flush()
+            time.sleep(1.0)
+    except KeyboardInterrupt:
+        pass
+    finally:
+        sys.stdout.write("\x1b[?25h\x1b[?1049l")
+        sys.stdout.flush()
+
+
+@cli.command()
+@name_argument
+def peek(branch: str) -> None:
+    """Print an agent's screen as text."""
+    lines = open_fleet().peek(branch)
+    while lines and not lines[-1].strip():
+        lines.pop()
+    click.echo("\n".join(lines))
+
+
+@cli.command()
+@name_argument
+@click.option(
+    "-n", "--lines", type=click.IntRange(min=0), default=None, help="How many lines; 50 unless configured."
+)
+@click.option("-f", "--follow", is_flag=True, help="Go on until the agent ends or Ctrl+C.")
+@click.option("--raw", is_flag=True, help="Every byte as it was printed, with its escape sequences.")
+def logs(branch: str, lines: int | None, follow: bool, raw: bool) -> None:
+    """Print what an agent has printed, as readable text."""
+    fleet = open_fleet()
+    agent = fleet.find(branch)
+    if raw:
+        _raw_logs(fleet, agent, follow=follow)
+        return
+    count = fleet.config().log_lines if lines is None else lines
+    if not follow:
+        for line in fleet.logs(agent.id, count):
+            click.echo(line)
+    else:
+        with contextlib.suppress(KeyboardInterrupt):
+            for line in fleet.follow(agent, count):
+                click.echo(line)
+
+
+def _raw_logs(fleet: Fleet, agent: Agent, *, follow: bool) -> None:
+    for data in fleet.raw_output(agent, follow=follow):
+        sys.stdout.buffer.write(data)
+        sys.stdout.buffer.flush()
+
+
+@cli.command()
+@name_argument
+def attach(branch: str) -> int:
+    """Work in an agent's terminal. Ctrl+Q leaves it running."""
+    from fleet_tui import attach as attaching
+
+    fleet = open_fleet()
+    agent = fleet.find(branch)
+    if agent.has_ended:
+        raise NotFound(
+            f"{agent.name} has ended ({agent.status})", hint=f"fleet revive {agent.name}, or fleet logs"
+        )
+    outcome = attaching.attach(agent.name, fleet.run_folder(agent), fleet.lock_file(agent))
+    fleet.see([agent])
+    return 128 + outcome.signal if outcome.signal else 0

@@ -1,0 +1,78 @@
+"""Commands about the programs that agents run."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from typing import TYPE_CHECKING
+
+import click
+
+from fleet_tui.cli.group import cli, complete_profiles, open_fleet
+from fleet_tui.errors import FleetError
+
+if TYPE_CHECKING:
+    from fleet_tui.proving import Proof
+
+
+@cli.group(invoke_without_command=True)
+@click.option("--json", "as_json", is_flag=True, help="As a JSON array.")
+@click.pass_context
+def profiles(context: click.Context, as_json: bool) -> None:
+    """List the programs that agents can run.
+
+    With the version that is installed, and the signs by which the status of each is known.
+    """
+    if context.invoked_subcommand is not None:
+        return
+    from fleet_tui import proving
+
+    rows = [
+        {
+            "name": profile.name, "version": version, "installed": bool(version), "signs": proving.declared(profile),
+            "install": profile.install_hint, "session": profile.session, "note": profile.permission_note,
+        }
+        for profile, version in proving.installed()
+    ]  # fmt: skip
+    if as_json:
+        click.echo(json.dumps(rows, indent=2))
+        return
+    for row in rows:
+        state = row["version"] or f"not installed; {row['install']}"
+        signs = " ".join(row["signs"]) if row["version"] else ""  # type: ignore[arg-type]  # a list of strings
+        click.echo(f"{row['name']:<10} {state:<44} {signs}".rstrip())
+
+
+@profiles.command()
+@click.argument("name", shell_complete=complete_profiles)
+@click.option("-p", "--prompt", default="", help="Also give it this to do; that may cost something.")
+@click.option("--timeout", type=click.FloatRange(min=1), default=30.0, show_default=True, metavar="SECONDS")
+@click.option("--json", "as_json", is_flag=True, help="As JSON.")
+def check(name: str, prompt: str, timeout: float, as_json: bool) -> None:
+    """Start a program in a scratch repository and see by which signs its status is known."""
+    from fleet_tui import profiles as loading
+    from fleet_tui import proving
+
+    proof = proving.prove(name, open_fleet().config(), prompt=prompt, seconds=timeout)
+    signs = proving.declared(loading.load(name))
+    if as_json:
+        click.echo(json.dumps(asdict(proof) | {"signs": signs}, indent=2))
+    else:
+        _show(proof, signs)
+    if proof.status in ("unknown", "exited", "starting", "working"):
+        raise FleetError(
+            f"{name} ended up {proof.status} after {proof.seconds} s", hint="its screen above may say why"
+        )
+
+
+def _show(proof: Proof, signs: list[str]) -> None:
+    detail = ", ".join(filter(None, (proof.detail, proof.text)))
+    click.echo(f"{proof.profile} {proof.version}: {proof.status} after {proof.seconds} s" + (f" ({detail})" if detail else ""))  # fmt: skip
+    names = {"reports": "osc7501"}
+    shown = {names.get(sign, sign) for sign in signs} | {"launcher"}
+    for sign in [*signs, *(source for source in proof.spoke if source not in shown)]:
+        said = proof.spoke.get(names.get(sign, sign), "")
+        click.echo(f"  {'✓' if said else '–'} {sign:<8} {said or 'did not speak'}")
+    if proof.status in ("unknown", "exited", "starting", "working"):
+        for line in proof.lines:
+            click.echo(f"  | {line}")

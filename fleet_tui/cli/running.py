@@ -1,0 +1,162 @@
+"""From arguments to an exit code: one command is run, and nothing that goes wrong leaves a traceback."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from fleet_tui import __version__
+from fleet_tui.cli.group import cli
+from fleet_tui.errors import FleetError, Interrupted, UsageError
+
+if TYPE_CHECKING:
+    import logging
+
+
+INTERNAL_ERROR = 70
+
+
+def run(arguments: list[str]) -> int:
+    """One command from its arguments to its exit code; nothing that can go wrong leaves a traceback."""
+    _open_standard_streams()
+    try:
+        return _invoke(arguments)
+    except (click.exceptions.Abort, KeyboardInterrupt):
+        return _complain("interrupted", "", Interrupted.exit_code)
+    except click.exceptions.Exit as done:
+        return done.exit_code
+    except click.ClickException as error:
+        return _complain(error.format_message(), _help_hint(error), UsageError.exit_code)
+    except FleetError as error:
+        return _complain(error.message, error.hint, error.exit_code)
+    except BrokenPipeError:
+        # Whoever read our output has seen enough.
+        _drop_output()
+        return 0
+    except OSError as error:
+        _drop_output()
+        return _complain(
+            _system_reason(error),
+            "check space and permissions; FLEET_DEBUG=1 logs more",
+            FleetError.exit_code,
+        )
+    except Exception as error:  # noqa: BLE001 - no traceback reaches a user: it is logged, and named
+        return _complain(
+            f"internal error: {type(error).__name__}: {error}", _log_crash(arguments), INTERNAL_ERROR
+        )
+
+
+def _invoke(arguments: list[str]) -> int:
+    # The order in which `fleet --help` shows them.
+    from fleet_tui.cli import starting, looking, speaking, ending, approving, programs, upkeep  # noqa: F401, I001 - loading one adds its commands
+
+    with _debug_log(arguments):
+        result = cli.main(args=arguments, prog_name=_program_name(), standalone_mode=False)
+        # Here, where trouble with it can still be told.
+        sys.stdout.flush()
+    return result if isinstance(result, int) else 0
+
+
+def _open_standard_streams() -> None:
+    """A closed one would be given to the next file that is opened, which would then get our output."""
+    for number, (name, mode) in enumerate((("stdin", "r"), ("stdout", "w"), ("stderr", "w"))):
+        stream = getattr(sys, name)
+        if stream is None:
+            os.dup2(os.open(os.devnull, os.O_RDWR), number)
+            setattr(sys, name, os.fdopen(number, mode, encoding="utf-8"))
+        elif mode == "w" and hasattr(stream, "reconfigure"):
+            # Paths may hold bytes that are no text, and the terminal may not know our characters.
+            stream.reconfigure(errors="backslashreplace")
+
+
+def _drop_output() -> None:
+    """What is still in the buffer cannot be written, and would be tried again at exit."""
+    with contextlib.suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _program_name() -> str:
+    """Shell completion asks under the name that was typed."""
+    name = Path(sys.argv[0]).name
+    return name if name in ("fleet", "flt") else "fleet"
+
+
+def _complain(message: str, hint: str, code: int) -> int:
+    text = " ".join(message.split())
+    with contextlib.suppress(OSError):
+        click.echo(f"fleet: {text}" + (f" ({hint})" if hint else ""), err=True)
+    return code
+
+
+def _help_hint(error: click.ClickException) -> str:
+    context = getattr(error, "ctx", None)
+    return f"see: {context.command_path} --help" if context is not None else "see: fleet --help"
+
+
+def _system_reason(error: OSError) -> str:
+    reason = error.strerror or str(error) or type(error).__name__
+    return f"{error.filename}: {reason}" if error.filename else f"the system refused: {reason}"
+
+
+@contextlib.contextmanager
+def _debug_log(arguments: list[str]) -> Iterator[None]:
+    """With FLEET_DEBUG, a log of what was asked and how it ended; a log that cannot be written stops nothing."""
+    log = _open_debug_log() if os.environ.get("FLEET_DEBUG") or os.environ.get("AI_FLEET_DEBUG") else None
+    if log is None:
+        yield
+        return
+    started = time.monotonic()
+    log.debug("fleet %s %r, PWD %s", __version__, arguments, os.environ.get("PWD", "?"))
+    try:
+        yield
+    except BaseException as error:
+        log.debug("ended by %s", type(error).__name__, exc_info=True)
+        raise
+    finally:
+        log.debug("took %.3f s", time.monotonic() - started)
+
+
+def _open_debug_log() -> logging.Logger | None:
+    import logging
+
+    from fleet_tui import paths
+
+    try:
+        file = paths.log() / "debug.log"
+        handler = logging.FileHandler(file, encoding="utf-8", errors="backslashreplace")
+        file.chmod(0o600)
+    except OSError as error:
+        click.echo(f"fleet: no debug log: {_system_reason(error)}", err=True)
+        return None
+    handler.setFormatter(logging.Formatter("%(asctime)s %(process)d %(name)s %(message)s"))
+    root = logging.getLogger()
+    root.addHandler(handler)
+    root.setLevel(logging.DEBUG)
+    click.echo(f"fleet: debug log in {file}", err=True)
+    return logging.getLogger("fleet")
+
+
+def _log_crash(arguments: list[str]) -> str:
+    """Keep the traceback where it can be asked for; says where."""
+    import traceback
+
+    from fleet_tui import paths
+
+    try:
+        file = paths.log() / "crash.log"
+        with file.open("a", encoding="utf-8", errors="backslashreplace") as stream:
+            stream.write(f"{time.strftime('%Y-%m-%d %H:%M:%S')} fleet {__version__} {arguments!r}\n")
+            traceback.print_exc(file=stream)
+        file.chmod(0o600)
+    except OSError as error:
+        return f"and it could not be logged: {_system_reason(error)}"
+    except FleetError as error:
+        return f"and it could not be logged: {error}"
+    return f"details are in {file}"

@@ -1,0 +1,19 @@
+"""Asks which of two ways it should go, or takes words of one's own, and does as it is told."""
+
+from fleet_tui.data.demo.acting import begin, choose, listen, read, say, think, write
+
+WAYS = ("Freeze the clock in the test", "Widen the time-out to 2 s")
+
+
+def main() -> None:
+    begin("picky")
+    read("clockwork/clock.py")
+    think("Running the test a hundred times", 1.5)
+    chosen = choose("How should I make the test stable?", *WAYS, kind="question")
+    write("TODO.md", f"- {WAYS[chosen - 1]}\n")
+    say(f"{WAYS[chosen - 1]}: noted.")
+    listen(WAYS[chosen - 1])
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,280 @@
+"""Says what is wrong and what was left behind, and how each of it is mended. Looking changes nothing."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Literal
+
+from fleet_tui import config, git, land, paths, processes, profiles, reconcile, tidy, transcript
+from fleet_tui.errors import FleetError
+from fleet_tui.holder import is_held, take_lock
+from fleet_tui.models import Agent, Status
+from fleet_tui.store import Store
+
+LOW_SPACE = 1 << 30
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    level: Literal["ok", "warning", "problem"]
+    text: str
+    remedy: str = ""
+    """What --fix would do, or what the user can."""
+    fix: Callable[[], str] | None = None
+
+
+def examine(store: Store, project: Path | None) -> list[Finding]:
+    agents = store.agents()
+    try:
+        settings, broken = config.load(project), []
+    except FleetError as error:
+        settings, broken = config.Config(), [Finding("problem", error.message, error.hint)]
+    return [
+        *broken,
+        *_store(store),
+        *_space(),
+        *_agents(agents),
+        *_repositories(agents),
+        *_leftover_processes(agents),
+        *_leftover_sockets(),
+        *_folders_without_rows(store, agents),
+        *_worktrees(project, agents, settings),
+        *_trash(store, agents, settings),
+        *_transcripts(agents, settings),
+        *([] if broken else _configuration(project)),
+        *_programs(settings),
+        *_sessions(),
+    ]
+
+
+def _store(store: Store) -> Iterator[Finding]:
+    problems = store.check()
+    if problems:
+        yield Finding(
+            "problem",
+            f"the store {store.path} is damaged: {problems[0]}",
+            "move it away, then: fleet list --repair",
+        )
+    else:
+        yield Finding("ok", f"store {store.path}")
+
+
+def _space() -> Iterator[Finding]:
+    free = shutil.disk_usage(paths.state()).free
+    if free < LOW_SPACE:
+        yield Finding(
+            "warning", f"only {free >> 20} MB are free where agents write their output", "make room"
+        )
+
+
+def _agents(agents: list[Agent]) -> Iterator[Finding]:
+    living = [agent for agent in agents if not agent.has_ended]
+    yield Finding("ok", f"{len(agents)} agents known, {len(living)} running")
+    for agent in agents:
+        has_worktree = agent.status not in {Status.KILLED, Status.FAILED, Status.SETUP}
+        if has_worktree and not Path(agent.worktree).is_dir():
+            yield Finding(
+                "problem",
+                f"{agent.name}: its worktree {agent.worktree} is gone",
+                f"fleet kill {agent.name} tidies up",
+            )
+        if agent.status is Status.LOST:
+            yield Finding("warning", f"{agent.name}: {agent.status_detail}", f"fleet revive {agent.name}")
+        elif not agent.has_ended and agent.machine != processes.here():
+            yield Finding("warning", f"{agent.name} runs elsewhere, and is not touched from here")
+
+
+def _repositories(agents: list[Agent]) -> Iterator[Finding]:
+    for project in sorted({agent.project for agent in agents if agent.machine == processes.here()}):
+        of_it = [agent.name for agent in agents if agent.project == project and not agent.trash]
+        if of_it and not Path(project).exists():
+            yield Finding(
+                "problem",
+                f"the repository {project} is gone, and {', '.join(of_it)} with it",
+                "if it was moved, run there: fleet list --repair",
+            )
+
+
+def _leftover_processes(agents: list[Agent]) -> Iterator[Finding]:
+    table = processes.snapshot()
+    for agent in agents:
+        if agent.has_ended and agent.machine == processes.here() and not is_held(paths.lock(agent.id)):
+            pids = processes.marked(agent.id, table, started_after=0)
+            if pids:
+                yield Finding(
+                    "problem",
+                    f"{agent.name} has ended, but left processes: {', '.join(map(str, pids))}",
+                    "--fix ends them",
+                    partial(_end_processes, agent),
+                )
+
+
+def _end_processes(agent: Agent) -> str:
+    ended = processes.end_marked(agent.id, state_folder=str(paths.state()))
+    return f"ended {', '.join(map(str, ended))}" if ended else "not ended: a holder that still runs has them"
+
+
+def _leftover_sockets() -> Iterator[Finding]:
+    for file in sorted(paths.sockets().glob("*.sock")):
+        if not is_held(paths.lock(file.stem)) and not _is_listened_on(file):
+            yield Finding(
+                "warning",
+                f"a socket without a holder: {file}",
+                "--fix removes it",
+                partial(_remove, file),
+            )
+
+
+def _is_listened_on(file: Path) -> bool:
+    """Fleets with a state folder of their own share the folder for sockets, and this one cannot see their locks."""
+    with socket.socket(socket.AF_UNIX) as client:
+        client.setblocking(False)
+        try:
+            client.connect(str(file))
+        except BlockingIOError:
+            # There is a queue in front of it.
+            return True
+        except OSError:
+            return False
+    return True
+
+
+def _remove(file: Path) -> str:
+    file.unlink(missing_ok=True)
+    return "removed"
+
+
+def _folders_without_rows(store: Store, agents: list[Agent]) -> Iterator[Finding]:
+    known = {agent.id for agent in agents}
+    folders = (paths.state() / "agents").glob("*/agent.json")
+    unknown = [file.parent.name for file in folders if file.parent.name not in known]
+    if unknown:
+        yield Finding(
+            "problem",
+            f"{len(unknown)} agents have files, but no row in the store",
+            "--fix brings them back, as fleet list --repair does",
+            lambda: f"found again: {', '.join(agent.name for agent in reconcile.restore(store))}",
+        )
+    for folder in sorted((paths.state() / "agents").glob("*")):
+        is_begun = folder.name in known or (folder / "agent.json").exists()
+        if (
+            not is_begun
+            and {entry.name for entry in folder.iterdir()} <= {"lock"}
+            and not is_held(folder / "lock")
+        ):
+            yield Finding(
+                "warning",
+                f"an agent that was never begun: {folder}",
+                "--fix removes it",
+                partial(_remove_empty, folder),
+            )
+
+
+def _remove_empty(folder: Path) -> str:
+    lock = take_lock(folder / "lock")
+    if lock is None or (folder / "agent.json").exists():
+        return "it is being made right now"
+    (folder / "lock").unlink()
+    folder.rmdir()
+    os.close(lock)
+    return "removed"
+
+
+def _worktrees(project: Path | None, agents: list[Agent], settings: config.Config) -> Iterator[Finding]:
+    if project is None:
+        return
+    repository = git.discover(project)
+    stale = git.prune(repository, dry_run=True)
+    if stale:
+        yield Finding(
+            "warning",
+            f"git remembers worktrees that are gone: {', '.join(stale)}",
+            "--fix prunes them",
+            lambda: f"pruned {', '.join(git.prune(repository, dry_run=False))}",
+        )
+    yield from _unknown_folders(config.worktrees(settings, project), agents)
+
+
+def _unknown_folders(folder: Path, agents: list[Agent]) -> Iterator[Finding]:
+    ours = {Path(agent.worktree) for agent in agents}
+    if folder.is_dir():
+        for entry in sorted(folder.iterdir()):
+            if entry.is_dir() and not entry.name.startswith(".") and entry not in ours:
+                yield Finding(
+                    "warning",
+                    f"a worktree that no agent belongs to: {entry}",
+                    "look into it, then: git worktree remove",
+                )
+
+
+def _trash(store: Store, agents: list[Agent], settings: config.Config) -> Iterator[Finding]:
+    waiting = [agent for agent in agents if agent.status is Status.KILLED and agent.trash]
+    if waiting:
+        yield Finding("ok", f"{len(waiting)} worktrees in the trash", "fleet trash lists them")
+    old = tidy.too_much(agents, days=settings.trash_days, size=settings.trash_mb << 20, now=time.time())
+    if old:
+        yield Finding(
+            "warning",
+            f"{len(old)} of them are older than {settings.trash_days} days, or more than {settings.trash_mb} MB",
+            "--fix deletes those, their uncommitted work saved under refs/fleet/trash",
+            lambda: f"deleted, saved as {', '.join(land.empty_trash(store, agent) for agent in old)}",
+        )
+
+
+def _transcripts(agents: list[Agent], settings: config.Config) -> Iterator[Finding]:
+    folder = paths.state() / "agents"
+    cap = settings.transcript_total_mb << 20
+    size = transcript.total_size(folder) if folder.is_dir() else 0
+    if size > cap:
+        living = {agent.id for agent in agents if not agent.has_ended}
+        yield Finding(
+            "warning",
+            f"transcripts take {size >> 20} MB, more than the {settings.transcript_total_mb} MB that are set",
+            "--fix removes the oldest of ended agents",
+            lambda: f"removed {len(transcript.evict(folder, cap, living))} files",
+        )
+
+
+def _configuration(project: Path | None) -> Iterator[Finding]:
+    if project is not None:
+        for problem in config.validate(project):
+            yield Finding("warning", problem, "fleet config --edit")
+
+
+def _programs(settings: config.Config) -> Iterator[Finding]:
+    try:
+        profiles.program_path(profiles.load(settings.agent_default), settings.env.get("PATH"))
+    except FleetError as error:
+        yield Finding("warning", f"agents cannot start by default: {error.message}", error.hint)
+    found, missing = [], []
+    for name in profiles.names():
+        try:
+            profiles.program_path(profiles.load(name))
+            found.append(name)
+        except FleetError:
+            missing.append(name)
+    yield Finding(
+        "ok",
+        f"agent programs found: {', '.join(found) or 'none'}"
+        + (f"; not installed: {', '.join(missing)}" if missing else ""),
+    )
+
+
+def _sessions() -> Iterator[Finding]:
+    runtime = os.environ.get("XDG_RUNTIME_DIR", "")
+    if not runtime.startswith("/run/user/"):
+        return
+    user = os.environ.get("USER", "")
+    if not Path("/var/lib/systemd/linger", user).exists():
+        yield Finding(
+            "warning",
+            "the system may end your agents when you log out",
+            f"loginctl enable-linger {user}",
+        )

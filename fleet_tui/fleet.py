@@ -1,0 +1,724 @@
+"""Every verb a face may use, as one in-process class.
+
+CLI, dashboard and servers each make a `Fleet` and add nothing of their own. What is true is in the store; who is
+alive is known by their locks; a `Fleet` only brings the two together and may be thrown away at any moment.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fnmatch
+import os
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from fleet_tui import names, paths, reconcile
+from fleet_tui.errors import FleetError, NoRepository, NotFound, Refused, UsageError
+from fleet_tui.models import (
+    Agent,
+    Base,
+    Batch,
+    Deed,
+    Evidence,
+    FleetState,
+    Prompted,
+    Receipt,
+    Spending,
+    Status,
+    Usage,
+)
+from fleet_tui.processes import here
+from fleet_tui.store import Store
+
+if TYPE_CHECKING:
+    from fleet_tui.config import Config
+    from fleet_tui.doctor import Finding
+    from fleet_tui.git import Repository
+    from fleet_tui.land import Kept
+    from fleet_tui.plans import Plans
+    from fleet_tui.session import Session, View
+    from fleet_tui.speaking import Why
+    from fleet_tui.starting import OnProgress, Starter
+    from fleet_tui.usage import Sampler
+
+STOP_GRACE = 5.0
+
+
+class Fleet:
+    """The fleet of this user, seen from one folder."""
+
+    def __init__(self, start: Path | None = None, *, size: tuple[int, int] | None = None) -> None:
+        self._start = start or Path.cwd()
+        self._size = size or (100, 30)
+        self._repository: Repository | None = None
+        self.store = Store(paths.store())
+
+    def close(self) -> None:
+        self.store.close()
+
+    # ── where we are ────────────────────────────────────────────────────────────────────────────────────────────
+
+    def begin(self) -> None:
+        """Make what a first agent needs here: a repository if there is none, and a commit to start from."""
+        from fleet_tui import git
+
+        if self._start.resolve() in (Path.home(), Path(self._start.anchor)):
+            raise Refused(
+                f"{self._start} is no place for a repository", hint="make a folder for it, and go there"
+            )
+        git.begin(self._start)
+
+    @property
+    def repository(self) -> Repository:
+        """The repository around the current folder; NoRepository when there is none."""
+        if self._repository is None:
+            from fleet_tui import git
+
+            found = git.discover(self._start)
+            try:
+                names.check_text(str(found.root), "")
+            except UsageError:
+                raise NoRepository(
+                    f"the path {str(found.root)!a} is not valid UTF-8", hint="rename the folder"
+                ) from None
+            self._repository = found
+        return self._repository
+
+    def look_again(self) -> None:
+        """Forget where HEAD was: a fleet that lives as long as a dashboard sees it move."""
+        self._repository = None
+
+    def project(self) -> str | None:
+        """The root of the current repository, or None outside of any."""
+        try:
+            return str(self.repository.root)
+        except NoRepository:
+            return None
+
+    def config(self) -> Config:
+        from fleet_tui import config
+
+        project = self.project()
+        return config.load(Path(project) if project else None)
+
+    def uncommitted(self, agent: Agent | None = None) -> int:
+        """How many files here, or of an agent, are not as HEAD has them, our own settings aside; none where is no
+        work tree."""
+        from fleet_tui import git
+
+        try:
+            changes = git.status(Path(agent.worktree) if agent is not None else self._start)
+        except FleetError:
+            return 0
+        return sum(not change.path.startswith(".aifleet/") for change in changes)
+
+    def bases(self) -> list[Base]:
+        """What agents could be started from here: what is checked out, then the newest."""
+        from fleet_tui import git
+
+        return git.bases(self.repository)
+
+    def base(self, name: str = "") -> tuple[Base, int]:
+        """What a base is, or the usual one, and how many bytes a worktree of it takes, 0 where that is not known;
+        NotFound where it is none."""
+        from fleet_tui import git
+
+        found = git.base(self.repository, name)
+        size = git.tree_size(self.repository, found.commit)
+        return found, size[1] if size is not None else 0
+
+    # ── what there is ───────────────────────────────────────────────────────────────────────────────────────────
+
+    def state(self) -> FleetState:
+        """All agents and batches as of now."""
+        reconcile.reconcile(self.store)
+        return self.store.state()
+
+    def snapshot(self) -> FleetState:
+        """The store as it is, without looking after the agents: for a face whose worker does that."""
+        return self.store.state()
+
+    def moved_since(self, journal_id: int) -> frozenset[str]:
+        """The agents whose status was written after that line of the journal."""
+        return self.store.moved_since(journal_id)
+
+    def version(self) -> int:
+        """Changes when another process has changed the store."""
+        return self.store.version()
+
+    def agents(self, *, everywhere: bool = False) -> list[Agent]:
+        """The agents of the current project, or of all of them; outside a repository always all."""
+        reconcile.reconcile(self.store)
+        project = None if everywhere else self.project()
+        return self.store.agents(project)
+
+    def find(self, name: str) -> Agent:
+        """The agent of that name or id: of this project first, and a living one first."""
+        project = self.project()
+        agents = self.agents(everywhere=True)
+        found = [agent for agent in agents if name in (agent.name, agent.id, agent.branch)]
+        here = [agent for agent in found if agent.project == project] or found
+        if len({agent.project for agent in here}) > 1:
+            raise UsageError(
+                f"several projects have an agent {name!r}", hint="go to the project, or use the id"
+            )
+        # Killed ones last, then the newest.
+        here.sort(key=lambda agent: (agent.status is not Status.KILLED, agent.created_at))
+        if not here:
+            raise NotFound(f"no agent {name!r}", hint=_near(name, agents))
+        return here[-1]
+
+    def match(
+        self,
+        patterns: Sequence[str],
+        *,
+        batch: str | None = None,
+        everywhere: bool = False,
+        but_not: Sequence[Status] = (),
+    ) -> list[Agent]:
+        """The agents whose name or id matches one of the patterns, or all of a batch."""
+        agents = [agent for agent in self.agents(everywhere=everywhere) if agent.status not in but_not]
+        if batch is not None:
+            agents = [agent for agent in agents if agent.batch == batch]
+        if not patterns:
+            if batch is None:
+                raise UsageError(
+                    "which agents?", hint="name some, give a pattern such as 'fix-*', or use -b BATCH"
+                )
+            if not agents:
+                raise NotFound(f"no agent in the batch {batch!r}", hint="fleet list -g shows the batches")
+            return agents
+        chosen: dict[str, Agent] = {}
+        for pattern in patterns:
+            matching = [agent for agent in agents if _matches(agent, pattern)]
+            if not matching:
+                raise NotFound(f"no agent matches {pattern!r}", hint=self._elsewhere(pattern, agents))
+            chosen |= {agent.id: agent for agent in matching}
+        return list(chosen.values())
+
+    def _elsewhere(self, pattern: str, agents: Sequence[Agent]) -> str:
+        """What somebody may have meant whose pattern matches nothing here."""
+        others = [agent for agent in self.store.agents() if _matches(agent, pattern)]
+        others = [agent for agent in others if agent.status is not Status.KILLED]
+        if others:
+            return f"{others[0].name} belongs to {others[0].project}: go there"
+        return _near(pattern, agents)
+
+    # ── starting ────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def create(
+        self,
+        name: str,
+        *,
+        prompt: str = "",
+        profile: str = "",
+        quick: bool = False,
+        base: str = "",
+        existing: bool = False,
+        headless: bool = False,
+        on_progress: OnProgress | None = None,
+    ) -> Agent:
+        """One agent on a branch of that name."""
+        batch = Batch(time.strftime("manual-%Y%m%d"), str(self.repository.root), time.time())
+        return self._launch(
+            [(name, prompt, profile)],
+            batch,
+            quick=quick,
+            base=base,
+            existing=existing,
+            headless=headless,
+            on_progress=on_progress,
+        )[0]
+
+    def fanout(
+        self,
+        count: int,
+        prefix: str = "",
+        *,
+        prompt: str,
+        profile: str = "",
+        mix: Sequence[tuple[str, int]] = (),
+        quick: bool = False,
+        base: str = "",
+        headless: bool = False,
+        on_progress: OnProgress | None = None,
+    ) -> list[Agent]:
+        """The same prompt to several agents, each on a branch of its own: PREFIX-A, PREFIX-B, …"""
+        names.check_count(count)
+        if not prompt.strip():
+            raise UsageError("a fan-out needs a prompt", hint="give it with -p")
+        programs = _spread(count, profile, mix)
+        prefix = names.check_branch(prefix or names.prefix(prompt))
+        chosen = self._free_names(prefix, count)
+        wanted = [(name, prompt, program) for name, program in zip(chosen, programs, strict=True)]
+        return self._launch(
+            wanted,
+            self._new_batch(prompt),
+            quick=quick,
+            base=base,
+            headless=headless,
+            on_progress=on_progress,
+        )
+
+    def multi(
+        self,
+        tasks: Sequence[tuple[str, str]],
+        *,
+        profile: str = "",
+        quick: bool = False,
+        base: str = "",
+        headless: bool = False,
+        on_progress: OnProgress | None = None,
+    ) -> list[Agent]:
+        """A prompt of its own to each of several agents."""
+        names.check_count(len(tasks))
+        wanted = [(name, prompt, profile) for name, prompt in tasks]
+        return self._launch(
+            wanted, self._new_batch(""), quick=quick, base=base, headless=headless, on_progress=on_progress
+        )
+
+    def fork(
+        self, name: str, new_name: str, *, prompt: str = "", on_progress: OnProgress | None = None
+    ) -> Agent:
+        """A new agent on a new branch from where that one's stands, going on with a copy of its conversation."""
+        from fleet_tui import profiles, reviving
+
+        source = self.find(name)
+        if source.project != str(self.repository.root):
+            raise Refused(f"{source.name} belongs to {source.project}", hint="go there")
+        profiles.check_fork(profiles.load(source.profile))
+        session = reviving.conversation_to_copy(self.store, source, new_name)
+        batch = Batch(time.strftime("manual-%Y%m%d"), source.project, time.time())
+        return self._launch(
+            [(new_name, prompt, source.profile, session)],
+            batch,
+            quick=False,
+            base=source.branch,
+            on_progress=on_progress,
+        )[0]
+
+    def revive(
+        self, name: str, *, prompt: str = "", on_progress: OnProgress | None = None, fresh: bool = False
+    ) -> Agent:
+        """Start an ended agent's program again in its worktree, going on with its conversation if it can."""
+        from fleet_tui import reviving
+
+        names.check_text(prompt, "the prompt")
+
+        agent = self.find(name)
+        if agent.status is Status.KILLED:
+            self.undo(agent.id)
+        elif not agent.has_ended:
+            raise Refused(f"{agent.name} is running", hint=f"fleet attach {agent.name}")
+        return self._starter.make_again(
+            agent,
+            lambda found: reviving.intended(self.store, found, prompt, fresh=fresh, size=self._size),
+            on_progress=on_progress,
+        )
+
+    def _new_batch(self, prompt: str) -> Batch:
+        return Batch(
+            names.batch_id(time.strftime("%y%m%d"), os.urandom),
+            str(self.repository.root),
+            time.time(),
+            prompt,
+        )
+
+    def _free_names(self, prefix: str, count: int) -> list[str]:
+        """PREFIX-A and so on, passing over what an earlier fan-out of the same prefix has."""
+        from fleet_tui import git
+
+        taken = git.branch_names(self.repository, f"{prefix}-*")
+        taken |= {
+            agent.name
+            for agent in self.store.agents(str(self.repository.root))
+            if agent.status is not Status.KILLED
+        }
+        suffixes = names.suffixes()
+        chosen: list[str] = []
+        while len(chosen) < count:
+            name = f"{prefix}-{next(suffixes)}"
+            if name not in taken:
+                chosen.append(name)
+        return chosen
+
+    def _launch(
+        self,
+        wanted: Sequence[tuple[str, str, str] | tuple[str, str, str, str]],
+        batch: Batch,
+        *,
+        quick: bool,
+        base: str,
+        existing: bool = False,
+        headless: bool = False,
+        on_progress: OnProgress | None,
+    ) -> list[Agent]:
+        """Agents given as name, prompt, profile and maybe the conversation to copy: all of them or, when something is wrong beforehand, none."""
+        from fleet_tui.plans import Plans, Wanted
+
+        for name, prompt, profile, *_ in wanted:
+            names.check_branch(name)
+            names.check_text(prompt, "the prompt")
+            names.check_text(profile, "the agent's name")
+        self._starter.refuse_taken(batch.project, [name for name, *_ in wanted])
+
+        def plan() -> Plans:
+            return Plans(
+                self.repository, self.config(), [Wanted(*one) for one in wanted], batch,
+                here=self._start, quick=quick, base=base, existing=existing, size=self._size, headless=headless,
+            )  # fmt: skip
+
+        return self._starter.make(plan, batch, project_name=self.repository.name, on_progress=on_progress)
+
+    @property
+    def _starter(self) -> Starter:
+        from fleet_tui.starting import Starter
+
+        return Starter(self.store)
+
+    def wait_for_setup(self, agents: Sequence[Agent], on_progress: OnProgress | None = None) -> list[Agent]:
+        """Until the setup commands of these agents are over, however they ended."""
+        return self._starter.wait_for_setup(agents, on_progress)
+
+    def _now(self, agents: Sequence[Agent]) -> list[Agent]:
+        return [self.store.agent(agent.id) for agent in agents]
+
+    # ── ending ──────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def stop(self, agents: Sequence[Agent], *, grace: float | None = None) -> list[Agent]:
+        """End the programs; worktrees, branches and records stay."""
+        stuck = self._stop(agents, "stop", grace)
+        if stuck:
+            raise stuck[0]
+        return self._now(agents)
+
+    def _stop(self, agents: Sequence[Agent], cause: str, grace: float | None) -> list[FleetError]:
+        """Returns what is to be said about those that could not be stopped."""
+        from fleet_tui import land
+
+        living = [agent for agent in agents if not agent.has_ended]
+        stuck = land.stop(living, cause=cause, grace=self._grace() if grace is None else grace)
+        reconcile.reconcile(self.store)
+        return [FleetError(f"{agent.name} could not be stopped", hint="run: fleet doctor") for agent in stuck]
+
+    def _grace(self) -> float:
+        """A configuration that cannot be read must not keep anybody from stopping an agent."""
+        try:
+            return self.config().stop_grace
+        except FleetError:
+            return STOP_GRACE
+
+    def kill(
+        self, agents: Sequence[Agent], *, delete_branch: bool = False, grace: float | None = None
+    ) -> list[Kept]:
+        """End the programs and move the worktrees to the trash; `undo` brings them back."""
+        from fleet_tui import land
+
+        failures = self._stop(agents, "kill", grace)
+        now = time.time()
+        kept: list[Kept] = []
+        for agent in [agent for agent in self._now(agents) if agent.has_ended]:
+            try:
+                moved = land.to_trash(self.store, agent, delete_branch=delete_branch, now=now)
+            except FleetError as error:
+                failures.append(error)
+            else:
+                kept += [moved] if moved is not None else []
+        if failures:
+            # Only now: what stands in the way of one is no reason to leave the others half done.
+            raise failures[0]
+        return kept
+
+    def trash(self, *, everywhere: bool = False) -> list[Agent]:
+        """Killed agents whose worktrees can be brought back, the newest last."""
+        agents = self.agents(everywhere=everywhere)
+        waiting = [
+            agent
+            for agent in agents
+            if agent.status is Status.KILLED and (agent.trash or Path(agent.worktree).is_dir())
+        ]
+        return sorted(waiting, key=lambda agent: agent.ended_at or 0.0)
+
+    def undo(self, name: str = "") -> tuple[Agent, str]:
+        """Bring back the agent killed last, or the named one."""
+        from fleet_tui import land
+
+        if name:
+            found = [agent for agent in self.trash(everywhere=True) if name in (agent.name, agent.id)]
+            found = [agent for agent in found if agent.project == self.project()] or found
+        else:
+            found = self.trash()
+        if not found:
+            raise NotFound(
+                f"{name!r} is not in the trash" if name else "the trash is empty",
+                hint="fleet trash -a lists what is, of all projects",
+            )
+        note = land.undo(self.store, found[-1], now=time.time())
+        return self.store.agent(found[-1].id), note
+
+    def empty_trash(self, agents: Sequence[Agent]) -> Iterator[tuple[Agent, str]]:
+        """Delete trashed worktrees for good; gives the ref that each one's uncommitted work was saved under first."""
+        from fleet_tui import land
+
+        failures: list[FleetError] = []
+        for agent in [agent for agent in agents if agent.trash]:
+            try:
+                yield agent, land.empty_trash(self.store, agent)
+            except FleetError as error:
+                failures.append(error)
+        if failures:
+            raise failures[0]
+
+    # ── looking and speaking ────────────────────────────────────────────────────────────────────────────────────
+
+    def session(
+        self, agent: Agent, *, kind: str = "reader", cols: int = 0, rows: int = 0, rate: float = 30.0
+    ) -> Session:
+        from fleet_tui import speaking
+
+        return speaking.open_session(agent, kind=kind, cols=cols, rows=rows, rate=rate)
+
+    def prompt(self, name: str, text: str, *, now: bool = False) -> Receipt:
+        """Type a prompt into an agent as soon as it waits, or at once; returns its receipt."""
+        from fleet_tui import speaking
+
+        return speaking.prompt(self.store, self.find(name), text, now=now)
+
+    def broadcast(self, agents: Sequence[Agent], text: str, *, now: bool = False) -> list[Receipt]:
+        """The same prompt to several agents, with a receipt each, also from those that cannot have it."""
+        from fleet_tui import speaking
+
+        return speaking.broadcast(self.store, agents, text, now=now)
+
+    def receipt(self, receipt_id: str) -> Receipt:
+        """How far a prompt has come by now."""
+        reconcile.reconcile(self.store)
+        return self.store.receipt(receipt_id)
+
+    def prompted(self) -> Mapping[str, Prompted]:
+        """What became of the prompts of each living agent."""
+        return self.store.prompted()
+
+    def receipts(self, agent: Agent) -> list[Receipt]:
+        """The prompts of an agent with how far each has come, oldest first."""
+        return self.store.receipts(agent.id)
+
+    def wait_for_answer(self, receipt: Receipt, *, seconds: float | None = None) -> Receipt:
+        """Until a prompt is answered or refused, or the time is over; returns its receipt as it is then."""
+        from fleet_tui import speaking
+
+        deadline = None if seconds is None else time.monotonic() + seconds
+        while not speaking.is_over(receipt) and (deadline is None or time.monotonic() < deadline):
+            time.sleep(speaking.WAIT_SECONDS)
+            receipt = replace(self.receipt(receipt.id), note=receipt.note)
+        return receipt
+
+    def queue(self, agent: Agent) -> list[dict[str, Any]]:
+        """The prompts that wait for an agent, in order."""
+        from fleet_tui import speaking
+
+        return speaking.queue(agent)
+
+    def reword(self, agent: Agent, which: str, text: str) -> None:
+        """Other words for a prompt that waits, named by its place or id."""
+        from fleet_tui import speaking
+
+        speaking.reword(agent, which, text)
+
+    def cancel(self, agent: Agent, which: str) -> None:
+        """Take back a prompt that waits, named by its place or id."""
+        from fleet_tui import speaking
+
+        speaking.cancel(agent, which)
+
+    def answer(self, name: str, choice: str, *, shown: Evidence | None = None) -> Agent:
+        """Answer the question an agent waits with, by the number or the words of a choice; with what was shown to
+        whoever answers, only that one."""
+        from fleet_tui import speaking
+
+        agent = self.find(name)
+        speaking.answer(agent, choice, shown)
+        reconcile.reconcile(self.store)
+        return self.store.agent(agent.id)
+
+    def why(self, name: str) -> Why:
+        """Why an agent has its status, with what every source says."""
+        from fleet_tui import speaking
+
+        return speaking.why(self.find(name))
+
+    def report_wrong(self, name: str, right: str, kind: str = "") -> Path:
+        """Save an agent's screen and signs with the status that would have been right."""
+        from fleet_tui import speaking
+
+        return speaking.report_wrong(self.find(name), right, kind)
+
+    def peek(self, name: str) -> list[str]:
+        """The screen as text; of an ended agent, as it was left."""
+        from fleet_tui import output
+
+        return output.screen(self.find(name))
+
+    def final_view(self, agent: Agent) -> View | None:
+        from fleet_tui.session import final_view
+
+        return final_view(paths.run(agent.id, agent.run))
+
+    def logs(self, name: str | Agent, count: int) -> list[str]:
+        """The last lines an agent printed: what has scrolled away, then what is on its screen."""
+        from fleet_tui import output
+
+        return output.lines(self.store, name if isinstance(name, Agent) else self.find(name), count)
+
+    def follow(self, agent: Agent, last: int) -> Iterator[str]:
+        """The last lines, then lines as they come, until the agent has ended."""
+        from fleet_tui import output
+
+        return output.follow(self.store, agent, last)
+
+    def raw_output(self, agent: Agent, *, follow: bool = False) -> Iterator[bytes]:
+        """Every byte that is kept of what an agent printed."""
+        from fleet_tui import output
+
+        return output.raw(agent, follow=follow)
+
+    def run_folder(self, agent: Agent) -> Path:
+        return paths.run(agent.id, agent.run)
+
+    def lock_file(self, agent: Agent) -> Path:
+        return paths.lock(agent.id)
+
+    def usage(
+        self, agents: Sequence[Agent], sampler: Sampler, *, at_least: float = 0.0
+    ) -> Mapping[str, Usage]:
+        """CPU and memory of each living agent's whole tree, in one pass over the processes."""
+        place = here()
+        roots = {
+            agent.id: agent.keeper_pid
+            for agent in agents
+            if agent.keeper_pid and not agent.has_ended and agent.machine == place
+        }
+        return sampler.sample(roots) if roots else {}
+
+    def spending(self, agents: Sequence[Agent]) -> Mapping[str, Spending]:
+        """Tokens, cost and context of each agent of whom they are known, by its program's own records."""
+        from fleet_tui import spending
+
+        return spending.up_to_date(self.store, agents)
+
+    def deeds(self, agent: Agent, count: int) -> list[Deed]:
+        """What an agent has done of late, oldest first, as far as it tells."""
+        from fleet_tui import deeds
+
+        return deeds.latest(self.store, agent, count)
+
+    def diff_stats(self, agents: Sequence[Agent]) -> dict[str, tuple[int, int, int]]:
+        """Lines added and removed since the base, committed or not, and commits made; those without a worktree are left
+        out."""
+        from fleet_tui import git
+
+        stats = {}
+        for agent in agents:
+            with contextlib.suppress(FleetError, OSError):
+                found = git.diff_stat(Path(agent.worktree), agent.base)
+                stats[agent.id] = (found.added, found.removed, found.ahead)
+        return stats
+
+    # ── small changes of the record ─────────────────────────────────────────────────────────────────────────────
+
+    def see(self, agents: Sequence[Agent]) -> None:
+        """Somebody has looked: what was done and not seen is idle now."""
+        with self.store.transaction():
+            for agent in agents:
+                self.store.change(agent.id, time.time(), only_from=[Status.DONE], status=Status.IDLE)
+
+    def rename(self, name: str, new_name: str) -> Agent:
+        """Another name for an agent; its branch keeps its own."""
+        agent = self.find(name)
+        names.check_branch(new_name)
+        with self.store.transaction():
+            if self.store.taken_names(agent.project, [new_name]):
+                raise Refused(f"there is already an agent {new_name!r}", hint="choose another name")
+            self.store.change(agent.id, time.time(), name=new_name)
+        return self.store.agent(agent.id)
+
+    def move(self, agents: Sequence[Agent], batch: str) -> list[Agent]:
+        """Put agents into a batch, which is made when there is none of that name."""
+        names.check_branch(batch)
+        now = time.time()
+        with self.store.transaction():
+            for agent in agents:
+                self.store.add_batch(Batch(batch, agent.project, now), Path(agent.project).name, [])
+                self.store.change(agent.id, now, batch=batch)
+        return [self.store.agent(agent.id) for agent in agents]
+
+    # ── keeping house ───────────────────────────────────────────────────────────────────────────────────────────
+
+    def examine(self) -> list[Finding]:
+        """What is wrong and what was left behind; a finding knows how to mend itself."""
+        from fleet_tui import doctor
+
+        reconcile.reconcile(self.store)
+        return doctor.examine(self.store, Path(self.project() or "") if self.project() else None)
+
+    def repair(self) -> list[str]:
+        """Find again what the store has lost, and what was moved."""
+        from fleet_tui import git
+
+        restored = reconcile.restore(self.store)
+        reconcile.reconcile(self.store)
+        notes = [f"found again: {agent.name}" for agent in restored]
+        if self.project() is not None:
+            notes += [f"moved here: {name}" for name in self._take_along()]
+            agents = self.store.agents(self.project())
+            notes += git.repair(
+                self.repository, [Path(agent.worktree) for agent in agents if not agent.trash]
+            )
+        return notes
+
+    def _take_along(self) -> list[str]:
+        """The agents of a repository that is gone, when it is this one that was moved; returns their names."""
+        from fleet_tui import git
+
+        here_now = {str(entry.path) for entry in git.worktrees(self.repository)}
+        gone = {
+            agent.project
+            for agent in self.store.agents()
+            if agent.worktree in here_now and not Path(agent.project).exists()
+        }
+        with self.store.transaction():
+            taken = [agent for project in gone for agent in self.store.agents(project)]
+            for project in gone:
+                self.store.move_project(
+                    project, str(self.repository.root), name=self.repository.name,
+                    git_dir=str(self.repository.git_dir), at=time.time(),
+                )  # fmt: skip
+        for agent in self._now(taken):
+            reconcile.copy_row(agent, self.store.intent(agent.id))
+        return [agent.name for agent in taken]
+
+
+def _matches(agent: Agent, pattern: str) -> bool:
+    return pattern == agent.id or fnmatch.fnmatchcase(agent.name, pattern)
+
+
+def _near(name: str, agents: Sequence[Agent]) -> str:
+    import difflib
+
+    close = difflib.get_close_matches(name, [agent.name for agent in agents], n=1)
+    return f"did you mean {close[0]!r}?" if close else "fleet list shows what there is"
+
+
+def _spread(count: int, profile: str, mix: Sequence[tuple[str, int]]) -> list[str]:
+    """Which program each agent of a fan-out runs."""
+    if not mix:
+        return [profile] * count
+    programs = [name for name, times in mix for _ in range(times)]
+    if len(programs) != count:
+        raise UsageError(
+            f"--agents names {len(programs)} agents, but the count is {count}", hint="make them equal"
+        )
+    return programs

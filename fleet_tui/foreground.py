@@ -1,0 +1,50 @@
+"""Who has the terminal: what a program in a shell reports of itself holds only as long as that program is there."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+
+SETTLED_SECONDS = 0.5
+"""Who has reported twice, so far apart, reports of itself; a single `printf` reports for somebody else, and what has
+the terminal when that is heard may be the program after it."""
+
+
+class Foreground:
+    """The process group of a terminal's foreground that has made the last report."""
+
+    def __init__(self, terminal: int) -> None:
+        self._terminal = terminal
+        self._group = 0
+        self._since = 0.0
+        self._reports_of_itself = False
+
+    def reported(self, now: float) -> None:
+        """Whoever has the terminal now has made a report."""
+        group = self._current()
+        if group != self._group:
+            self._group, self._since, self._reports_of_itself = group, now, False
+        elif now >= self._since + SETTLED_SECONDS:
+            self._reports_of_itself = True
+
+    def has_left(self) -> bool:
+        """Whether those who reported of themselves are gone; said once."""
+        if not self._group or _exists(self._group):
+            return False
+        self._group = 0
+        return self._reports_of_itself
+
+    def _current(self) -> int:
+        with contextlib.suppress(OSError):
+            return os.tcgetpgrp(self._terminal)
+        return 0
+
+
+def _exists(group: int) -> bool:
+    try:
+        os.killpg(group, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        pass
+    return True

@@ -1,0 +1,118 @@
+"""The only package that knows git; what is named here is all that the others may use.
+
+The git program checks files out and answers wherever libgit2 is wrong or slower; pygit2 is imported only
+when a diff is asked for, because loading it takes longer than most questions to git. For the same reason each
+module is loaded when something of it is first asked for.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from fleet_tui.git.changes import DiffStat, FileChange, Kind, diff_stat, dirty, status
+    from fleet_tui.git.creation import WorktreePlan, add, plan, plan_many, undo_add
+    from fleet_tui.git.entries import lock, unlock
+    from fleet_tui.git.program import GitFailed
+    from fleet_tui.git.repository import (
+        Repository,
+        Worktree,
+        begin,
+        branch_names,
+        discover,
+        prune,
+        repair,
+        worktrees,
+    )
+    from fleet_tui.git.startpoints import base, bases, tree_size
+    from fleet_tui.git.trash import Restored, Trashed, empty, from_trash, to_trash, trashed
+
+__all__ = [
+    "DiffStat",
+    "FileChange",
+    "GitFailed",
+    "Kind",
+    "Repository",
+    "Restored",
+    "Trashed",
+    "Worktree",
+    "WorktreePlan",
+    "add",
+    "base",
+    "bases",
+    "begin",
+    "branch_names",
+    "diff_stat",
+    "dirty",
+    "discover",
+    "empty",
+    "from_trash",
+    "lock",
+    "plan",
+    "plan_many",
+    "prune",
+    "repair",
+    "status",
+    "to_trash",
+    "trashed",
+    "tree_size",
+    "undo_add",
+    "unlock",
+    "worktrees",
+]
+
+_HOMES = {
+    "changes": (
+        "DiffStat",
+        "FileChange",
+        "Kind",
+        "diff_stat",
+        "dirty",
+        "status",
+    ),
+    "creation": (
+        "WorktreePlan",
+        "add",
+        "plan",
+        "plan_many",
+        "undo_add",
+    ),
+    "entries": (
+        "lock",
+        "unlock",
+    ),
+    "program": ("GitFailed",),
+    "repository": (
+        "Repository",
+        "Worktree",
+        "begin",
+        "branch_names",
+        "discover",
+        "prune",
+        "repair",
+        "worktrees",
+    ),
+    "startpoints": (
+        "base",
+        "bases",
+        "tree_size",
+    ),
+    "trash": (
+        "Restored",
+        "Trashed",
+        "empty",
+        "from_trash",
+        "to_trash",
+        "trashed",
+    ),
+}
+
+
+def __getattr__(name: str) -> Any:
+    for home, names in _HOMES.items():
+        if name in names:
+            found = getattr(import_module(f"{__name__}.{home}"), name)
+            globals()[name] = found
+            return found
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,0 +1,343 @@
+"""Makes a worktree with its branch, or nothing at all, also when it is killed half-way.
+
+Owns the checks beforehand, the checkout by git's own hands (filters, LFS, sparse checkout and hooks come
+right that way) and the undoing. Starts as few processes as it can: every one is time before an agent runs.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import re
+import subprocess
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from fleet_tui.errors import FleetError, NotFound, Refused
+from fleet_tui.git.entries import Admin, admin_of, admins, connect, lock, read_line, real, remove_tree, write
+from fleet_tui.git.program import (
+    COMMIT,
+    TRIES,
+    GitFailed,
+    is_busy,
+    lines,
+    output,
+    pause,
+    query,
+    reason,
+    run,
+)
+from fleet_tui.git.repository import Branch, Repository, branches
+
+UNDO_PATIENCE = 10.0
+"""Seconds to wait for a git that outlived the launcher which had started it."""
+
+_HERE = re.compile(r"(?:HEAD|@)(?=[~^]|$)")
+_BRANCH_TAKEN = re.compile(r"a branch named .* already exists|reference already exists", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class WorktreePlan:
+    """A worktree that could be made when it was checked."""
+
+    branch: str
+    base: str
+    """The commit to start from; of a branch that exists, its tip unless a base was named."""
+    path: Path
+    makes_branch: bool
+
+
+def plan(
+    repo: Repository, branch: str, *, base: str = "", existing: bool = False, path: Path
+) -> WorktreePlan:
+    """Check that a worktree can be made; with `existing`, one for a branch that is there already."""
+    return _plan(repo, [branch], [path], base, existing=existing)[0]
+
+
+def plan_many(
+    repo: Repository, names: Sequence[str], paths: Sequence[Path], base: str = ""
+) -> list[WorktreePlan]:
+    """Check a fan-out's worktrees together, also against each other."""
+    for name in names:
+        if names.count(name) > 1:
+            raise Refused(f"branch {name!r} is wanted twice", hint="give each agent its own name")
+        for parent in _parents(name):
+            if parent in names:
+                raise _clash(name, parent)
+    return _plan(repo, names, paths, base, existing=False)
+
+
+def _plan(
+    repo: Repository, names: Sequence[str], paths: Sequence[Path], base: str, *, existing: bool
+) -> list[WorktreePlan]:
+    paths = [path.absolute() for path in paths]
+    taken = [path for path in paths if os.path.lexists(path)]
+    if taken or len(set(paths)) != len(names):
+        raise Refused(
+            f"the folder {(taken or paths)[0]} is already there", hint="choose another name, or move it away"
+        )
+    parents = {parent for name in names for parent in _parents(name)}
+    start, found_parents = resolve(repo, base, parents)
+    refs = branches(repo.git_dir, names)
+    plans = []
+    for name, path in zip(names, paths, strict=True):
+        _check_clash(name, found_parents, refs)
+        ref = refs.get(name)
+        _check_branch(name, ref, existing=existing)
+        own_tip = ref.commit if ref and not base else start
+        plans.append(WorktreePlan(name, own_tip, path, makes_branch=not existing))
+    return plans
+
+
+def _parents(name: str) -> list[str]:
+    parts = name.split("/")
+    return ["/".join(parts[:count]) for count in range(1, len(parts))]
+
+
+def resolve(repo: Repository, base: str, names: set[str]) -> tuple[str, set[str]]:
+    """The commit that a base names, and which of some branches exist, in at most one process."""
+    wanted = sorted(names)
+    questions = [f"refs/heads/{name}" for name in wanted]
+    if base:
+        questions.append(_HERE.sub(repo.head, base, count=1) + "^{commit}")
+    if not questions:
+        return repo.head, set()
+    if "\n" in base:
+        raise NotFound("a base cannot have two lines", hint="name a branch, tag or commit")
+    answers = lines(query(repo.git_dir, "cat-file", "--batch-check", stdin="\n".join(questions) + "\n"))
+    found = {name for name, answer in zip(wanted, answers, strict=False) if COMMIT.match(answer)}
+    if not base:
+        return repo.head, found
+    commit = COMMIT.match(answers[-1])
+    if not commit or answers[-1].endswith((" missing", " ambiguous")):
+        raise NotFound(f"{base!r} is not a commit of {repo.name}", hint="see: git branch --all")
+    return commit[0], found
+
+
+def _check_clash(name: str, parents: set[str], refs: Mapping[str, Branch]) -> None:
+    above = [parent for parent in _parents(name) if parent in parents]
+    below = [other for other in refs if other.startswith(f"{name}/")]
+    for other in (*above, *below):
+        raise _clash(name, other)
+
+
+def _clash(name: str, other: str) -> Refused:
+    return Refused(
+        f"branch {name!r} cannot be beside branch {other!r}: git needs one as a folder for the other",
+        hint="choose another name",
+    )
+
+
+def _check_branch(name: str, ref: Branch | None, *, existing: bool) -> None:
+    if ref is None:
+        if existing:
+            raise NotFound(f"there is no branch {name!r}", hint="leave --existing out to make it")
+        return
+    if ref.checked_out_in:
+        gone = "" if Path(ref.checked_out_in).exists() else ", which is gone"
+        raise Refused(
+            f"branch {name!r} is checked out in {ref.checked_out_in}{gone}",
+            hint="run: git worktree prune" if gone else "choose another name",
+        )
+    if not existing:
+        raise _taken(name)
+
+
+def _taken(name: str) -> Refused:
+    return Refused(
+        f"branch {name!r} exists already", hint="choose another name, or work on it with --existing"
+    )
+
+
+def add(
+    repo: Repository,
+    plan: WorktreePlan,
+    *,
+    admin_name: str,
+    lock_reason: str = "",
+    keep_open: Sequence[int] = (),
+) -> None:
+    """Check a worktree out; after any failure nothing of it is left.
+
+    Its entry in the repository is called `admin_name` unless that is taken. Git inherits the descriptors
+    in `keep_open`: locks on them last until it has ended, even when this process is killed.
+    """
+    for attempt in range(1, TRIES + 1):
+        failed = _try_add(repo, plan, admin_name, lock_reason, keep_open)
+        if failed is None:
+            return
+        if _BRANCH_TAKEN.search(failed.stderr) and plan.makes_branch:
+            raise _taken(plan.branch)
+        if attempt == TRIES or not is_busy(failed):
+            raise GitFailed(f"git could not make the worktree of {plan.branch!r}: {reason(failed)}")
+        pause(attempt)
+
+
+def _try_add(
+    repo: Repository, plan: WorktreePlan, admin_name: str, lock_reason: str, keep_open: Sequence[int]
+) -> subprocess.CompletedProcess[str] | None:
+    """None, or what git said before everything it had made was taken away again."""
+    what = ["--no-track", "-b", plan.branch, str(plan.path), plan.base]
+    own_branch = plan.branch
+    if not plan.makes_branch:
+        what = [str(plan.path), plan.branch]
+        own_branch = ""
+    folder = _make_folder(plan.path)
+    try:
+        # The file-watching daemon that git may start would inherit the locks and hold them for ever.
+        command = ("-c", "core.fsmonitor=false", "worktree", "add", "--quiet", *what)
+        done = run(repo.root, *command, keep_open=(folder, *keep_open))
+        if done.returncode == 0:
+            _rename_admin(plan.path, admin_name)
+            if lock_reason:
+                lock(plan.path, lock_reason)
+            return None
+        if _BRANCH_TAKEN.search(done.stderr):
+            own_branch = ""
+    except BaseException:
+        _erase(repo.git_dir, plan.path, own_branch, plan.base)
+        raise
+    finally:
+        os.close(folder)
+    _erase(repo.git_dir, plan.path, own_branch, plan.base)
+    return done
+
+
+def _make_folder(path: Path) -> int:
+    """Make the folder, so that it is surely ours, and lock it for as long as a git of ours is at work.
+
+    Git inherits the lock: when this process is killed, the checkout goes on, and so does the lock.
+    """
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.mkdir()
+    except OSError as error:
+        if os.path.lexists(path):
+            raise Refused(f"the folder {path} is already there", hint="choose another name") from error
+        raise FleetError(f"cannot make the folder {path}: {error.strerror}") from error
+    folder = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    with contextlib.suppress(OSError):  # some network filesystems lock no folders
+        fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    return folder
+
+
+def _rename_admin(path: Path, name: str) -> None:
+    admin = admin_of(path)
+    if admin is None or admin.name == name or (admin.folder.parent / name).exists():
+        return
+    renamed = Admin(admin.folder.rename(admin.folder.parent / name))
+    connect(renamed, path)
+
+
+def _erase(git_dir: Path, path: Path, branch: str, base: str) -> None:
+    """Take away a folder, its entry, and the branch if it is still at base and used nowhere."""
+    if path.is_dir():
+        remove_tree(path)
+    for admin in _entries_for(git_dir, path):
+        remove_tree(admin.folder)
+    if not branch:
+        return
+    ref = branches(git_dir, [branch]).get(branch)
+    if ref and ref.commit == base and not ref.checked_out_in:
+        query(git_dir, "update-ref", "-d", f"refs/heads/{branch}", base)
+
+
+def _entries_for(git_dir: Path, path: Path) -> list[Admin]:
+    """The entry that names a folder, and one that was to be its and names nothing yet."""
+    place = real(path)
+    return [
+        admin
+        for admin in admins(git_dir)
+        if admin.worktree == place or (not admin.link and admin.name == path.name)
+    ]
+
+
+def undo_add(repo_root: Path, *, path: Path, branch: str, makes_branch: bool, base: str) -> None:
+    """Clean up after a creation that was killed anywhere; doing it again is harmless.
+
+    A folder that holds anything but a part of the checkout and copies of files in the main work tree stays
+    as it is, with its entry and branch: Refused says what was found. So it does while a git that outlived
+    its launcher is still writing.
+    """
+    git_dir = Path(output(repo_root, "rev-parse", "--path-format=absolute", "--git-common-dir").rstrip("\n"))
+    if path.is_symlink() or (path.exists() and not path.is_dir()):
+        raise Refused(f"{path} is not a worktree", hint="move it away")
+    for admin in _entries_for(git_dir, path):
+        if not read_line(admin.folder / "commondir"):
+            # Every git that looks at all worktrees fails on an entry that was killed just here.
+            write(admin.folder / "commondir", "../..\n")
+    tip = branches(git_dir, [branch]).get(branch)
+    checkout = base if makes_branch or tip is None else tip.commit
+    if path.is_dir():
+        _wait_for_writers(path)
+        found = _head_elsewhere(git_dir, path, checkout) or _stray_file(git_dir, repo_root, path, checkout)
+        if found:
+            raise Refused(
+                f"{path} is kept: {found}", hint="look at it, then remove it with: git worktree remove"
+            )
+    if makes_branch:
+        # A git that was killed while it made the branch leaves its lock behind for ever.
+        (git_dir / f"refs/heads/{branch}.lock").unlink(missing_ok=True)
+    _erase(git_dir, path, branch if makes_branch else "", base)
+
+
+def _wait_for_writers(path: Path) -> None:
+    folder = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+    deadline = time.monotonic() + UNDO_PATIENCE
+    try:
+        while True:
+            try:
+                fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                if time.monotonic() > deadline:
+                    raise Refused(
+                        f"{path} is kept: git is still writing to it", hint="try again later"
+                    ) from None
+                time.sleep(0.05)
+            else:
+                return
+    finally:
+        os.close(folder)
+
+
+def _head_elsewhere(git_dir: Path, path: Path, commit: str) -> str:
+    if not _entries_for(git_dir, path) or not (path / ".git").exists():
+        return ""
+    done = run(path, "rev-parse", "--verify", "--quiet", "HEAD")
+    head = done.stdout.strip().strip("0")  # all zeros until git knows better
+    return f"it has commits of its own, up to {head[:10]}" if head and head != commit.strip("0") else ""
+
+
+def _stray_file(git_dir: Path, repo_root: Path, path: Path, commit: str) -> str:
+    """The first file that neither a checkout of the commit, cut off anywhere, nor a copy would have made."""
+    import tempfile  # here, because creating never needs it and loading it takes as long as asking git
+
+    with tempfile.TemporaryDirectory(prefix="fleet-index-") as temporary:
+
+        def ask(*arguments: str) -> str:
+            here = ("--git-dir", str(git_dir), "--work-tree", str(path), "-c", "core.fsmonitor=false")
+            return output(path, *here, *arguments, variables={"GIT_INDEX_FILE": f"{temporary}/index"})
+
+        ask("read-tree", commit)
+        changes = ask("status", "--porcelain", "-z", "--untracked-files=all", "--ignored", "--no-renames")
+        for change in filter(None, changes.split("\0")):
+            kind, name = change[1], change[3:]
+            if kind in " D":
+                continue
+            expected = _content(repo_root / name)
+            if kind == "M":
+                expected = ask("cat-file", "--filters", f"{commit}:{name}").encode("utf-8", "surrogateescape")
+            found = _content(path / name)
+            if expected is None or found is None or not expected.startswith(found):
+                return f"{name} is not from its checkout"
+    return ""
+
+
+def _content(path: Path) -> bytes | None:
+    """What a file holds or a link names; None for anything else."""
+    if path.is_symlink():
+        return os.fsencode(path.readlink())
+    return path.read_bytes() if path.is_file() else None

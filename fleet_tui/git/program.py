@@ -1,0 +1,115 @@
+"""How the git program is called: always with a list of arguments, never with a hook's environment.
+
+Owns the environment, the decoding, trying again and what a failure says. No command of git is chosen here.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from fleet_tui.errors import FleetError
+
+COMMIT = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
+"""A full object name, SHA-1 or SHA-256."""
+
+TRIES = 6
+
+# Any git that looks at all worktrees fails with the last of these while another git is making one.
+_BUSY = re.compile(r"\.lock'?: File exists|could not lock config|failed to read .*commondir")
+_LOCATION_VARIABLES = (
+    "GIT_ALTERNATE_OBJECT_DIRECTORIES",
+    "GIT_COMMON_DIR",
+    "GIT_DIR",
+    "GIT_GRAFT_FILE",
+    "GIT_IMPLICIT_WORK_TREE",
+    "GIT_INDEX_FILE",
+    "GIT_NAMESPACE",
+    "GIT_OBJECT_DIRECTORY",
+    "GIT_PREFIX",
+    "GIT_QUARANTINE_PATH",
+    "GIT_SHALLOW_FILE",
+    "GIT_WORK_TREE",
+)
+
+
+class GitFailed(FleetError):
+    """The git program refused; the message is its own last line."""
+
+
+def run(
+    where: Path,
+    *arguments: str,
+    variables: Mapping[str, str] | None = None,
+    stdin: str = "",
+    keep_open: Sequence[int] = (),
+) -> subprocess.CompletedProcess[str]:
+    """Run git in a folder, whatever a hook that called us has put into the environment."""
+    environment = {key: value for key, value in os.environ.items() if key not in _LOCATION_VARIABLES}
+    environment |= {"LC_ALL": "C", "GIT_TERMINAL_PROMPT": "0", "GIT_OPTIONAL_LOCKS": "0", **(variables or {})}
+    try:
+        done = subprocess.run(
+            ["git", "-C", str(where), *arguments],
+            env=environment,
+            input=stdin.encode("utf-8", "surrogateescape"),
+            capture_output=True,
+            check=False,
+            pass_fds=keep_open,
+        )
+    except FileNotFoundError:
+        raise FleetError("git is not installed", hint="install git 2.31 or newer") from None
+    # Not subprocess's own decoding: it turns every carriage return into a new line.
+    out, err = (text.decode("utf-8", "surrogateescape") for text in (done.stdout, done.stderr))
+    return subprocess.CompletedProcess(done.args, done.returncode, out, err)
+
+
+def output(where: Path, *arguments: str, variables: Mapping[str, str] | None = None, stdin: str = "") -> str:
+    """What git printed, or GitFailed with its reason."""
+    for attempt in range(1, TRIES + 1):
+        done = run(where, *arguments, variables=variables, stdin=stdin)
+        if done.returncode == 0:
+            return done.stdout
+        if not is_busy(done):
+            break
+        pause(attempt)
+    raise GitFailed(reason(done))
+
+
+def is_busy(done: subprocess.CompletedProcess[str]) -> bool:
+    """Whether git failed only because another git was at work in the same repository."""
+    return bool(_BUSY.search(done.stderr)) and "exists; cannot create" not in done.stderr
+
+
+def pause(attempt: int) -> None:
+    """Wait before trying again, longer each time, and not as long as everybody else."""
+    time.sleep(0.01 * 2**attempt * (0.5 + os.urandom(1)[0] / 256))
+
+
+def query(git_dir: Path, *arguments: str, stdin: str = "") -> str:
+    """What git says about a repository as a whole, wherever its work trees are."""
+    return output(git_dir, "--git-dir", str(git_dir), *arguments, stdin=stdin)
+
+
+def lines(text: str) -> list[str]:
+    """Git's lines; a path may hold characters at which str.splitlines would cut."""
+    return text.removesuffix("\n").split("\n") if text else []
+
+
+def reason(done: subprocess.CompletedProcess[str]) -> str:
+    """Git's last line that says something, without the words that every git failure starts with."""
+    said = [
+        line.strip()
+        for line in done.stderr.splitlines()
+        if line.strip() not in ("", "fatal: adding files failed")
+    ]
+    named = [line for line in said if line.startswith(("fatal: ", "error: "))]
+    if not said:
+        return f"git ended with {done.returncode} and said nothing, as when a hook refuses"
+    found = (named or said)[-1]
+    # What such a line announces stands on the next one.
+    announced = said[said.index(found) + 1 :][:1] if found.endswith(":") else []
+    return " ".join([found.removeprefix("fatal: ").removeprefix("error: "), *announced])

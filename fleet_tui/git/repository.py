@@ -1,0 +1,187 @@
+"""Which repository a folder belongs to, and the worktrees that it has.
+
+Only asks and tidies: worktrees are made by `creation` and removed by `trash`.
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from fleet_tui.errors import NoRepository, NotBegun
+from fleet_tui.git.entries import admins
+from fleet_tui.git.program import COMMIT, GitFailed, lines, output, query, reason, run
+
+
+@dataclass(frozen=True, slots=True)
+class Repository:
+    """A repository with at least one commit, as found from some folder in it."""
+
+    root: Path
+    """The main work tree, or the bare repository's folder; the same from every linked worktree."""
+    git_dir: Path
+    """The folder that all worktrees share."""
+    name: str
+    is_bare: bool
+    head: str
+    """The commit checked out where we stand, which may be a linked worktree."""
+    head_branch: str
+    """Empty when HEAD is detached."""
+
+
+@dataclass(frozen=True, slots=True)
+class Branch:
+    """Where a branch is, and the folder that has it checked out, empty if none has."""
+
+    commit: str
+    checked_out_in: str
+
+
+@dataclass(frozen=True, slots=True)
+class Worktree:
+    """One line of git's own list."""
+
+    path: Path
+    admin_name: str
+    """The name of its entry in the repository; empty for the main work tree."""
+    head: str
+    branch: str
+    is_locked: bool
+    lock_reason: str
+    is_prunable: bool
+
+
+def discover(start: Path) -> Repository:
+    """The repository around a folder, seen from there, or NoRepository with what to do about it."""
+    done = run(
+        start,
+        "rev-parse",
+        "--path-format=absolute",
+        "--is-bare-repository",
+        "--git-common-dir",
+        "--git-dir",
+        "HEAD",
+        "--symbolic-full-name",
+        "HEAD",
+        "--show-toplevel",  # fails outside a work tree, after everything else was printed
+    )
+    answers = lines(done.stdout)
+    if len(answers) < 3:
+        raise _no_repository(start, done)
+    common = Path(answers[1])
+    if len(answers) < 5 or not COMMIT.fullmatch(answers[3]):
+        raise NotBegun(
+            f"the repository of {start} has no commit yet",
+            hint="make one with: git commit --allow-empty -m start",
+        )
+    is_bare = answers[0] == "true"
+    if len(answers) > 5 and answers[1] == answers[2]:
+        root = Path(answers[5])
+    else:
+        root, is_bare = _main_work_tree(common)
+    return Repository(
+        root=root,
+        git_dir=common,
+        name=root.name.removesuffix(".git") if is_bare else root.name,
+        is_bare=is_bare,
+        head=answers[3],
+        head_branch=answers[4].removeprefix("refs/heads/") if answers[4] != "HEAD" else "",
+    )
+
+
+def _main_work_tree(common: Path) -> tuple[Path, bool]:
+    done = run(common, "rev-parse", "--path-format=absolute", "--is-bare-repository", "--show-toplevel")
+    answers = [*lines(done.stdout), "", ""]
+    if answers[1]:
+        return Path(answers[1]), False
+    return (common.parent if common.name == ".git" else common), answers[0] == "true"
+
+
+def _no_repository(start: Path, done: subprocess.CompletedProcess[str]) -> NoRepository:
+    owned = re.search(r"dubious ownership in repository at '(.+)'", done.stderr)
+    if owned:
+        return NoRepository(
+            f"git does not trust {owned[1]}: another user owns it",
+            hint=f"if you do, run: git config --global --add safe.directory {owned[1]}",
+        )
+    if "not a git repository" in done.stderr:
+        return NotBegun(f"{start} is not in a git repository", hint="go to one, or make one with: git init")
+    return NoRepository(f"git cannot use {start}: {reason(done)}", hint=_remedy(done))
+
+
+def _remedy(done: subprocess.CompletedProcess[str]) -> str:
+    if "unknown repository extension" in done.stderr or "expected git repo version" in done.stderr.lower():
+        return "it was made by a newer git, for example with reftable: install that one"
+    return "see what git status says there"
+
+
+def begin(start: Path) -> None:
+    """Make what agents start from and is missing: a repository here, and an empty first commit in it."""
+    try:
+        discover(start)
+    except NotBegun:
+        # In a folder of a repository that has no commit yet, init would make another one inside it.
+        if run(start, "rev-parse", "--git-dir").returncode != 0:
+            output(start, "init")
+        # Not `git commit`, which would take along what the user has staged so far.
+        nothing = output(start, "mktree").strip()
+        first = output(start, "commit-tree", "-m", "Start", nothing).strip()
+        output(start, "update-ref", "-m", "Start", "HEAD", first)
+
+
+def branches(git_dir: Path, names: Sequence[str]) -> dict[str, Branch]:
+    """The branches of these names and those below them."""
+    patterns = [f"refs/heads/{name}" for name in names]
+    form = "--format=%(objectname)%00%(refname)%00%(worktreepath)"
+    found = {}
+    for line in lines(query(git_dir, "for-each-ref", form, *patterns)):
+        commit, name, where = line.split("\0")
+        found[name.removeprefix("refs/heads/")] = Branch(commit, where)
+    return found
+
+
+def branch_names(repo: Repository, pattern: str) -> set[str]:
+    """The branches that match a pattern of the shell's kind; `*` does not match a slash."""
+    found = lines(query(repo.git_dir, "for-each-ref", "--format=%(refname)", f"refs/heads/{pattern}"))
+    return {name.removeprefix("refs/heads/") for name in found}
+
+
+def worktrees(repo: Repository) -> list[Worktree]:
+    """The main work tree first, then the linked ones."""
+    names = {admin.worktree: admin.name for admin in admins(repo.git_dir)}
+    found = []
+    for block in query(repo.git_dir, "worktree", "list", "--porcelain").split("\n\n"):
+        facts = dict(line.partition(" ")[::2] for line in lines(block))
+        if "worktree" in facts:
+            path = Path(facts["worktree"])
+            found.append(
+                Worktree(
+                    path=path,
+                    admin_name=names.get(path, ""),
+                    head=facts.get("HEAD", ""),
+                    branch=facts.get("branch", "").removeprefix("refs/heads/"),
+                    is_locked="locked" in facts,
+                    lock_reason=facts.get("locked", ""),
+                    is_prunable="prunable" in facts,
+                )
+            )
+    return found
+
+
+def prune(repo: Repository, *, dry_run: bool) -> list[str]:
+    """Drop the entries of worktrees that are gone and not locked; git's words for each."""
+    done = run(repo.root, "worktree", "prune", "--verbose", *(["--dry-run"] if dry_run else []))
+    if done.returncode != 0:
+        raise GitFailed(reason(done))
+    return lines(done.stdout + done.stderr)
+
+
+def repair(repo: Repository, moved: Sequence[Path] = ()) -> list[str]:
+    """Connect worktrees again after the repository, or the folders named, were moved; git's words for each."""
+    done = run(repo.root, "worktree", "repair", *(str(path.absolute()) for path in moved))
+    if done.returncode != 0:
+        raise GitFailed(reason(done))
+    return lines(done.stdout + done.stderr)

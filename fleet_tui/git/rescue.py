@@ -1,0 +1,148 @@
+"""Saves the work in a worktree as commits under a ref, before somebody deletes the worktree.
+
+Works on a copy of the index, runs no hook and changes nothing in the worktree. What a commit cannot hold
+(another repository, a submodule's own work) is a reason to refuse, because the caller will delete it.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from fleet_tui.errors import Refused
+from fleet_tui.git.entries import Admin, read_line
+from fleet_tui.git.program import GitFailed, output, run
+
+_PLAIN = (
+    *("-c", "core.hooksPath=/dev/null"),
+    *("-c", "core.fsmonitor=false"),
+    *("-c", "core.untrackedCache=false"),
+    *("-c", "core.safecrlf=false"),
+    *("-c", "advice.addEmbeddedRepo=false"),
+)
+_SIGNATURE = {
+    f"GIT_{role}_{part}": value
+    for role in ("AUTHOR", "COMMITTER")
+    for part, value in (("NAME", "fleet"), ("EMAIL", "fleet@localhost"))
+}
+
+
+def save(admin: Admin, folder: Path, ref: str, *, head: str, original: Path) -> None:
+    """Keep HEAD, the index and every file that is not ignored; a folder that is gone leaves the index.
+
+    `original` is where the folder was before it was moved: submodules name their repositories from there.
+    """
+    import tempfile  # here, because only emptying the trash needs it
+
+    with tempfile.TemporaryDirectory(prefix="fleet-index-") as temporary:
+        desk = _Desk(admin, folder, original, Path(temporary) / "index")
+        parents = [head] if head else []
+        committed = desk.git("rev-parse", f"{head}^{{tree}}").strip() if head else ""
+        staged = tree = desk.index_tree(head)
+        if folder.is_dir():
+            tree = desk.files_tree()
+        if staged not in ("", committed, tree):
+            parents.append(desk.commit(staged, parents, "index"))
+        commit = head
+        if tree != committed or len(parents) > 1:
+            commit = desk.commit(tree, parents, "files")
+        desk.git("update-ref", ref, commit)
+
+
+@dataclass(frozen=True, slots=True)
+class _Desk:
+    """A copy of a worktree's index, to make trees and commits with."""
+
+    admin: Admin
+    folder: Path
+    original: Path
+    index: Path
+
+    def git(self, *arguments: str, stdin: str = "") -> str:
+        place = self.folder if self.folder.is_dir() else self.admin.folder
+        here = ("--git-dir", str(self.admin.folder), "--work-tree", str(place))
+        variables = {"GIT_INDEX_FILE": str(self.index), **_SIGNATURE}
+        return output(place, *_PLAIN, *here, *arguments, variables=variables, stdin=stdin)
+
+    def index_tree(self, head: str) -> str:
+        """The tree that is staged; empty in the middle of a conflict."""
+        if (self.admin.folder / "index").exists():
+            self.index.write_bytes((self.admin.folder / "index").read_bytes())
+        elif head:
+            self.git("read-tree", head)
+        try:
+            return self.git("write-tree").strip()
+        except GitFailed:
+            return ""
+
+    def files_tree(self) -> str:
+        """The tree of all files that are not ignored; Refused if it could not hold all the work."""
+        submodules = self._gitlinks()
+        self._check_module_repositories()
+        for path in submodules:
+            self._check_submodule(path)
+        self._stop_overlooking()
+        spared = [f":(exclude,literal){path}" for path in submodules]
+        self.git("add", "--all", *self._sparse_option(), "--", ".", *spared)
+        for path in self._gitlinks():
+            if path not in submodules:
+                raise Refused(
+                    f"{self.folder} holds another repository in {path}",
+                    hint="undo, and move that repository to a place of its own",
+                )
+        return self.git("write-tree").strip()
+
+    def commit(self, tree: str, parents: Sequence[str], what: str) -> str:
+        options = [option for parent in parents for option in ("-p", parent)]
+        message = f"{what} of {self.original.name} when its trash was emptied"
+        return self.git("commit-tree", tree, *options, "-m", message).strip()
+
+    def _sparse_option(self) -> list[str]:
+        here = ("--git-dir", str(self.admin.folder))
+        is_sparse = run(self.admin.folder, *here, "config", "--bool", "core.sparseCheckout").stdout.strip()
+        return ["--sparse"] if is_sparse == "true" else []
+
+    def _gitlinks(self) -> list[str]:
+        staged = self.git("ls-files", "--stage", "-z").split("\0")
+        return [entry.partition("\t")[2] for entry in staged if entry.startswith("160000 ")]
+
+    def _stop_overlooking(self) -> None:
+        """Look again at files that somebody told git to pass over, when they are there."""
+        tagged = [(entry[0], entry[2:]) for entry in self.git("ls-files", "-v", "-z").split("\0") if entry]
+        assumed = [path for tag, path in tagged if tag.islower()]
+        skipped = [path for tag, path in tagged if tag in "sS" and os.path.lexists(self.folder / path)]
+        for option, paths in (("--no-assume-unchanged", assumed), ("--no-skip-worktree", skipped)):
+            if paths:
+                self.git("update-index", option, "-z", "--stdin", stdin="\0".join(paths) + "\0")
+
+    def _check_module_repositories(self) -> None:
+        """Repositories of submodules live in the worktree's entry and go with it, also of those not checked out now."""
+        for head in (self.admin.folder / "modules").rglob("HEAD"):
+            folder = head.parent
+            if not (folder / "objects").is_dir():
+                continue
+            # The place that it remembers as its own is where the worktree was before.
+            here = ("--git-dir", str(folder), "--work-tree", str(folder))
+            if output(folder, *here, "rev-list", "--max-count=1", "HEAD", "--all", "--not", "--remotes"):
+                name = folder.relative_to(self.admin.folder / "modules")
+                raise Refused(
+                    f"the submodule {name} of {self.folder} has commits or a stash that only it holds",
+                    hint="undo, then push them from there",
+                )
+
+    def _check_submodule(self, path: str) -> None:
+        """A commit holds no more of a submodule than its commit's name, so there must not be more."""
+        folder = self.folder / path
+        if not (folder / ".git").exists():
+            return
+        link = ".git" if (folder / ".git").is_dir() else read_line(folder / ".git").removeprefix("gitdir: ")
+        git_dir = folder / ".git" if link == ".git" else Path(os.path.normpath(self.original / path / link))
+        here = ("--git-dir", str(git_dir), "--work-tree", str(folder))
+        own = ("rev-list", "--max-count=1", "HEAD", "--branches", "--not", "--remotes")
+        if output(folder, *here, "status", "--porcelain") or output(folder, *here, *own):
+            raise Refused(
+                f"the submodule {path} of {self.folder} has work that only it holds",
+                hint="undo, then commit and push it there",
+            )

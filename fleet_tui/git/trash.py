@@ -1,0 +1,393 @@
+"""Removed worktrees, kept whole until they are emptied; nothing is lost before `empty`, and little by it.
+
+Moving one here is a rename and a few small files, ignored files included: the repository's entry for it
+stays, locked and detached, so that its index, HEAD and objects outlive pruning and garbage collection
+while its branch is free. Only `empty` deletes, and only after saving what git would call work.
+A killed move or return is finished by doing it again.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import errno
+import glob
+import json
+import os
+import subprocess
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from fleet_tui.errors import FleetError, NotFound, Refused
+from fleet_tui.git.entries import Admin, admin_of, admins, connect, read_line, real, remove_tree, write
+from fleet_tui.git.program import COMMIT, lines, output, query, run
+from fleet_tui.git.repository import branches
+from fleet_tui.git.rescue import save
+
+LOCK_REASON = "in the fleet's trash"
+
+
+@dataclass(frozen=True, slots=True)
+class Trashed:
+    """A worktree in the trash; all but its path is in the record beside it."""
+
+    path: Path
+    """Where it is now."""
+    original: Path
+    repo: Path
+    """The repository's folder that all worktrees share."""
+    admin_name: str
+    branch: str
+    """The branch it was on; empty when its HEAD was detached."""
+    head: str
+    """Its commit; empty when its branch had none."""
+    at: float
+    stamp: str
+    has_folder: bool
+    """False when the folder was gone before it came here."""
+    branch_deleted: bool
+    saved: str = ""
+    """The ref that keeps its work, once emptying has begun."""
+
+
+@dataclass(frozen=True, slots=True)
+class Restored:
+    """A worktree that came back."""
+
+    path: Path
+    branch: str
+    """Empty when HEAD stays detached."""
+    note: str
+    """Why HEAD stays detached although it was on a branch; empty when all is as before."""
+
+
+# ── into the trash ──
+
+
+def to_trash(
+    worktree: Path,
+    trash: Path,
+    *,
+    stamp: str,
+    delete_branch: bool,
+    branch: str = "",
+    repo_root: Path | None = None,
+) -> Trashed:
+    """Move a worktree to the trash folder and free its branch.
+
+    `branch` is the one that the worktree was made for: only that is ever deleted, whatever HEAD is on now.
+    `repo_root` finds the repository when the folder is gone, or no longer says where it belongs.
+    """
+    worktree = real(worktree.absolute())
+    earlier = _earlier(trash, worktree)
+    if earlier and earlier.path.is_dir() and not worktree.exists():
+        return _settle(earlier)
+    admin = _entry(worktree, branch, repo_root)
+    head, on = _read_head(admin)
+    item = Trashed(
+        path=real(trash.absolute()) / f"{worktree.name}.{stamp}",
+        original=worktree,
+        repo=admin.git_dir,
+        admin_name=admin.name,
+        branch=on,
+        head=head,
+        at=time.time(),
+        stamp=stamp,
+        has_folder=worktree.is_dir(),
+        branch_deleted=delete_branch and bool(on) and branch in ("", on),
+    )
+    if earlier and not earlier.path.exists():
+        _record(earlier.path).unlink()
+    _move_in(item, admin)
+    return _settle(item)
+
+
+def _earlier(trash: Path, original: Path) -> Trashed | None:
+    """The record of a move that was killed, or of one that is repeated."""
+    records = real(trash.absolute()).glob(f"{glob.escape(original.name)}.*.json")
+    return next((item for item in map(_load, records) if item.original == original and item.has_folder), None)
+
+
+def _entry(worktree: Path, branch: str, repo_root: Path | None) -> Admin:
+    """The repository's entry for a worktree, made again if it is missing."""
+    if (worktree / ".git").is_dir():
+        raise Refused(f"{worktree} is a repository of its own, not a linked worktree")
+    admin = admin_of(worktree) or _linked(worktree, repo_root)
+    if admin is None:
+        raise NotFound(f"{worktree} is not a linked worktree", hint="see: git worktree list")
+    if not admin.folder.is_dir():
+        _remake(admin, worktree, _head_for(admin.git_dir, branch))
+    elsewhere = admin.worktree
+    if elsewhere and elsewhere != worktree and admin_of(elsewhere) == admin:
+        raise Refused(f"{worktree} is a copy of the worktree {elsewhere}", hint="remove the copy by hand")
+    return admin
+
+
+def _linked(worktree: Path, repo_root: Path | None) -> Admin | None:
+    if repo_root is None:
+        return None
+    git_dir = output(repo_root, "rev-parse", "--path-format=absolute", "--git-common-dir").removesuffix("\n")
+    return next((admin for admin in admins(Path(git_dir)) if admin.worktree == worktree), None)
+
+
+def _head_for(git_dir: Path, branch: str) -> str:
+    if not (git_dir / "HEAD").exists():
+        raise _repository_gone(git_dir)
+    if branch and branch in branches(git_dir, [branch]):
+        return f"ref: refs/heads/{branch}"
+    return query(git_dir, "rev-parse", "--verify", "HEAD").strip()
+
+
+def _repository_gone(git_dir: Path) -> Refused:
+    return Refused(
+        f"the repository {git_dir} is gone",
+        hint="if it was moved, run there: git worktree repair, with the folder's path",
+    )
+
+
+def _remake(admin: Admin, worktree: Path, head: str) -> None:
+    admin.folder.mkdir(parents=True)
+    write(admin.folder / "HEAD", f"{head}\n")
+    write(admin.folder / "commondir", "../..\n")
+    connect(admin, worktree)
+    output(admin.folder, "--git-dir", str(admin.folder), "read-tree", "HEAD")
+
+
+def _move_in(item: Trashed, admin: Admin) -> None:
+    if os.path.lexists(item.path):
+        raise Refused(f"{item.path} is already there", hint="try again with another stamp")
+    item.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    locked = admin.folder / "locked"
+    old_reason = read_line(locked) if locked.exists() else None
+    _write_record(item)
+    write(locked, f"{LOCK_REASON}\n")
+    try:
+        if item.has_folder:
+            _rename(item.original, item.path)
+    except FleetError:
+        _record(item.path).unlink()
+        if old_reason is None:
+            locked.unlink()
+        else:
+            write(locked, f"{old_reason}\n")
+        raise
+
+
+def _rename(old: Path, new: Path) -> None:
+    try:
+        old.rename(new)
+    except OSError as error:
+        if error.errno == errno.EXDEV:
+            raise Refused(
+                f"{old} and {new.parent} are on different filesystems, so moving could lose files half-way",
+                hint="keep worktrees and trash on one filesystem",
+            ) from error
+        raise FleetError(f"cannot move {old} to {new}: {error.strerror}") from error
+
+
+def _settle(item: Trashed) -> Trashed:
+    """All that follows the rename; doing it twice is harmless."""
+    admin = _admin(item)
+    connect(admin, item.path)
+    if item.head:
+        _set_head(admin, item.head)
+    if item.branch_deleted and not _delete_branch(item, admin):
+        item = dataclasses.replace(item, branch_deleted=False)
+        _write_record(item)
+    return item
+
+
+def _delete_branch(item: Trashed, admin: Admin) -> bool:
+    symbolic = f"ref: refs/heads/{item.branch}"
+    others = [other.folder for other in admins(admin.git_dir) if other != admin]
+    if not item.head or any(read_line(place / "HEAD") == symbolic for place in (admin.git_dir, *others)):
+        return False
+    return _ask(admin.git_dir, "update-ref", "-d", f"refs/heads/{item.branch}", item.head).returncode == 0
+
+
+# ── out of it ──
+
+
+def from_trash(trashed_path: Path) -> Restored:
+    """Put a worktree back where it was, on its branch if that is still free and where it was."""
+    item = _load(_record(trashed_path))
+    admin = _admin(item)
+    is_resumed = not item.path.exists() and admin_of(item.original) == admin
+    if not is_resumed:
+        _move_out(item)
+    connect(admin, item.original)
+    branch, note = _attach(item, admin)
+    if not item.has_folder:
+        output(item.original, "checkout-index", "--all", "--quiet", "--index")
+        note = note or "its folder was gone, so the files are as its index had them"
+    (admin.folder / "locked").unlink(missing_ok=True)
+    _record(item.path).unlink()
+    return Restored(item.original, branch, note)
+
+
+def _move_out(item: Trashed) -> None:
+    if os.path.lexists(item.original):
+        raise Refused(f"{item.original} is taken", hint="move it away, then undo again")
+    if item.saved:
+        raise Refused(f"{item.path} was being emptied", hint=f"its work is in {item.saved}")
+    if item.has_folder and not item.path.is_dir():
+        raise NotFound(f"{item.path} is gone", hint=f"its last commit is {item.head[:10]}")
+    item.original.parent.mkdir(parents=True, exist_ok=True)
+    if item.has_folder:
+        _rename(item.path, item.original)
+    else:
+        item.original.mkdir()
+
+
+def _attach(item: Trashed, admin: Admin) -> tuple[str, str]:
+    """The branch that HEAD is on again, or why it is not."""
+    if not item.branch or not item.head:
+        return item.branch, ""
+    now, _ = _read_head(admin)
+    branch = branches(admin.git_dir, [item.branch]).get(item.branch)
+    if now != item.head:
+        return "", f"HEAD stays detached: {now[:10]} was checked out in the trash"
+    if branch is None:
+        made = _ask(admin.git_dir, "update-ref", f"refs/heads/{item.branch}", item.head, "")
+        if made.returncode != 0:
+            return "", f"HEAD stays detached: branch {item.branch!r} cannot be made again"
+    elif branch.commit != item.head:
+        return "", f"HEAD stays detached: branch {item.branch!r} has moved to {branch.commit[:10]}"
+    elif branch.checked_out_in:
+        return "", f"HEAD stays detached: branch {item.branch!r} is checked out in {branch.checked_out_in}"
+    _set_head(admin, f"ref: refs/heads/{item.branch}")
+    return item.branch, ""
+
+
+def trashed(trash: Path) -> list[Trashed]:
+    """What is in a trash folder, oldest first."""
+    items = [_load(record) for record in trash.absolute().glob("*.json")]
+    # A record whose worktree is still in its place is that of a move which was killed before it began.
+    here = [item for item in items if item.path.exists() or not item.original.exists()]
+    return sorted(here, key=lambda item: item.at)
+
+
+# ── emptying ──
+
+
+def empty(trashed: Trashed) -> str:
+    """Save the work in a trashed worktree under a ref, then delete it; if saving fails nothing is deleted.
+
+    Ignored files go for good, and never into the repository.
+    """
+    item = _load(_record(trashed.path))
+    _refuse_nested(item)
+    if not item.saved:
+        ref = f"refs/fleet/trash/{item.admin_name}/{item.stamp}"
+        save(_admin(item), item.path, ref, head=item.head, original=item.original)
+        item = dataclasses.replace(item, saved=ref)
+        _write_record(item)
+    admin = _named_admin(item)
+    remove_tree(admin.folder)
+    remove_tree(item.path)
+    if item.branch_deleted and item.branch not in branches(admin.git_dir, [item.branch]):
+        _ask(admin.git_dir, "config", "--remove-section", f"branch.{item.branch}")
+    _record(item.path).unlink()
+    return item.saved
+
+
+def _refuse_nested(item: Trashed) -> None:
+    """Another worktree of the repository may stand inside this one, in an ignored folder say."""
+    own = _named_admin(item)
+    for entry in own.folder.parent.iterdir() if own.folder.parent.is_dir() else ():
+        place = Admin(entry).worktree
+        if entry != own.folder and place is not None and place.is_relative_to(item.original):
+            raise Refused(
+                f"{item.path} holds another worktree, {place.name}", hint="undo, and move that one away"
+            )
+
+
+# ── records and HEAD ──
+
+
+def _record(path: Path) -> Path:
+    return path.with_name(f"{path.name}.json")
+
+
+def _write_record(item: Trashed) -> None:
+    facts = dataclasses.asdict(item) | {"original": str(item.original), "repo": str(item.repo)}
+    del facts["path"]
+    draft = _record(item.path).with_suffix(".new")
+    with draft.open("w", encoding="utf-8") as file:
+        json.dump(facts, file)
+        file.flush()
+        os.fsync(file.fileno())
+    draft.replace(_record(item.path))
+
+
+def _load(record: Path) -> Trashed:
+    try:
+        facts = json.loads(record.read_text(encoding="utf-8"))
+        facts |= {"original": Path(facts["original"]), "repo": Path(facts["repo"])}
+        return Trashed(path=record.with_name(record.name.removesuffix(".json")), **facts)
+    except FileNotFoundError:
+        raise NotFound(f"{record.name.removesuffix('.json')} is not in the trash") from None
+    except (ValueError, KeyError, TypeError) as error:
+        raise FleetError(f"the trash record {record} cannot be read: {error}") from error
+
+
+def _admin(item: Trashed) -> Admin:
+    """The entry of something in the trash, made again if it is missing."""
+    admin = _named_admin(item)
+    if not (admin.git_dir / "HEAD").exists():
+        raise _repository_gone(admin.git_dir)
+    if not admin.folder.is_dir():
+        _remake(admin, item.path, item.head)
+    return admin
+
+
+def _named_admin(item: Trashed) -> Admin:
+    """The entry where the record has it, or, once the repository was moved, where the folder has it."""
+    recorded = Admin(item.repo / "worktrees" / item.admin_name)
+    named = admin_of(item.path) or recorded
+    candidates = [recorded, named]
+    there = [admin for admin in candidates if admin.folder.is_dir()]
+    remakable = [admin for admin in candidates if (admin.git_dir / "HEAD").exists()]
+    return (there or remakable or [named])[0]
+
+
+def _ask(git_dir: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run git where failing is one of the answers."""
+    return run(git_dir, "--git-dir", str(git_dir), *arguments)
+
+
+def _uses_reftable(admin: Admin) -> bool:
+    return (admin.git_dir / "reftable").is_dir()
+
+
+def _read_head(admin: Admin) -> tuple[str, str]:
+    """The commit that HEAD is at, and the branch that it is on; either may be empty."""
+    text = read_line(admin.folder / "HEAD")
+    if _uses_reftable(admin):
+        text = _ask(admin.folder, "symbolic-ref", "-q", "HEAD").stdout.strip()
+        text = f"ref: {text}" if text else query(admin.folder, "rev-parse", "HEAD").strip()
+    if not text.startswith("ref: "):
+        return text, ""
+    ref = text.removeprefix("ref: ")
+    return _commit_of(admin, ref), ref.removeprefix("refs/heads/")
+
+
+def _commit_of(admin: Admin, ref: str) -> str:
+    loose = read_line(admin.git_dir / ref)
+    if COMMIT.fullmatch(loose):
+        return loose
+    if not loose and not _uses_reftable(admin):
+        packed = lines(read_line(admin.git_dir / "packed-refs"))
+        return next((line.partition(" ")[0] for line in packed if line.endswith(f" {ref}")), "")
+    return run(
+        admin.folder, "--git-dir", str(admin.folder), "rev-parse", "-q", "--verify", ref
+    ).stdout.strip()
+
+
+def _set_head(admin: Admin, text: str) -> None:
+    if not _uses_reftable(admin):
+        write(admin.folder / "HEAD", f"{text}\n")
+    elif text.startswith("ref: "):
+        query(admin.folder, "symbolic-ref", "HEAD", text.removeprefix("ref: "))
+    else:
+        query(admin.folder, "update-ref", "--no-deref", "HEAD", text)

@@ -1,0 +1,192 @@
+"""Ending an agent and taking its worktree away, so that nothing is lost: stop, trash, undo."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from fleet_tui import git, paths, processes
+from fleet_tui.errors import NotFound, Refused
+from fleet_tui.holder import StopRequest, is_held, read_holder, request_stop, take_lock
+from fleet_tui.models import Agent, Status
+from fleet_tui.store import Store
+
+LOCK_SECONDS = 2.0
+"""For whoever only looks at the lock."""
+MARGIN_SECONDS = 15.0
+"""Beyond the programs' grace: for sweeping what they left, and for a launcher to finish."""
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """Where a killed agent's work waits."""
+
+    agent: Agent
+    path: Path | None
+    """In the trash; None when there was nothing to move."""
+    branch: str
+    """Empty when the branch was deleted with it."""
+    note: str = ""
+    """Why nothing, or not all of it, was moved."""
+
+
+def stop(agents: Sequence[Agent], *, cause: str, grace: float) -> list[Agent]:
+    """End the programs of these agents, all at once; returns those whose holder did not let go in time."""
+    waiting = {agent.id: agent for agent in agents}
+    written: set[str] = set()
+    asked: set[str] = set()
+    deadline = time.monotonic() + grace + MARGIN_SECONDS
+    pause = 0.001
+    while waiting and time.monotonic() < deadline:
+        for agent in list(waiting.values()):
+            lock, folder = paths.lock(agent.id), paths.run(agent.id, agent.run)
+            if not is_held(lock):
+                del waiting[agent.id]
+            elif agent.id not in asked and (agent.id not in written or read_holder(folder) is not None):
+                # While a launcher has the lock, the request waits for it to be read; then there is a keeper to tell.
+                paths.private(folder)
+                written.add(agent.id)
+                if request_stop(folder, lock, StopRequest(cause, grace)):
+                    asked.add(agent.id)
+        if waiting:
+            time.sleep(pause)
+            pause = min(0.02, pause * 1.5)
+    return list(waiting.values())
+
+
+@contextlib.contextmanager
+def holding(store: Store, agent: Agent) -> Iterator[Agent]:
+    """The agent as it is now; nobody starts, trashes or restores it before the block ends."""
+    paths.private(paths.agent(agent.id))
+    lock = take_lock(paths.lock(agent.id), seconds=LOCK_SECONDS)
+    if lock is None:
+        raise Refused(
+            f"{agent.name} is running, or somebody else is busy with it", hint="fleet list shows what it does"
+        )
+    try:
+        yield store.agent(agent.id)
+    finally:
+        os.close(lock)
+
+
+def to_trash(store: Store, agent: Agent, *, delete_branch: bool, now: float) -> Kept | None:
+    """Move the worktree of an ended agent to the trash; None when it was killed before."""
+    with holding(store, agent) as current:
+        return (
+            None
+            if current.status is Status.KILLED
+            else _trashed(store, current, delete_branch=delete_branch, now=now)
+        )
+
+
+def sweep(agent: Agent) -> None:
+    """End what the program of a lost agent has started: there was no keeper left to do it."""
+    if agent.status is Status.LOST and agent.machine == processes.here():
+        processes.end_marked(agent.id, state_folder=str(paths.state()))
+
+
+def _trashed(store: Store, agent: Agent, *, delete_branch: bool, now: float) -> Kept:
+    worktree, project = Path(agent.worktree), Path(agent.project)
+    sweep(agent)
+    if not project.exists():
+        kept = Kept(agent, None, agent.branch, f"its repository is gone, and {worktree} is left as it is")
+    elif not worktree.exists() and (moved := _moved_before(worktree)) is not None:
+        kept = Kept(agent, moved.path, "" if moved.branch_deleted else agent.branch)
+    elif worktree.exists():
+        kept = _moved(agent, delete_branch=delete_branch and agent.branch_made, now=now)
+    elif _is_known(project, worktree):
+        kept = replace(
+            _moved(agent, delete_branch=delete_branch and agent.branch_made, now=now),
+            note="its folder was gone, what git knew of it is in the trash",
+        )
+    else:
+        kept = Kept(agent, None, agent.branch, "it had no worktree any more")
+    with store.transaction():
+        trash = str(kept.path) if kept.path else ""
+        store.change(agent.id, now, status=Status.KILLED, trash=trash, ended_at=now)
+    return kept
+
+
+def _moved_before(worktree: Path) -> git.Trashed | None:
+    """What a kill that was cut off has left in the trash without saying so in the store."""
+    trash = paths.trash(worktree.parent)
+    entries = git.trashed(trash) if trash.is_dir() else []
+    return next((entry for entry in entries if entry.original == worktree), None)
+
+
+def _is_known(project: Path, worktree: Path) -> bool:
+    """Whether git remembers a worktree whose folder is gone: its index is still there to be kept."""
+    return any(entry.path == worktree for entry in git.worktrees(git.discover(project)))
+
+
+def _moved(agent: Agent, *, delete_branch: bool, now: float) -> Kept:
+    worktree = Path(agent.worktree)
+    moved = git.to_trash(
+        worktree,
+        paths.trash(worktree.parent),
+        stamp=time.strftime("%Y%m%d-%H%M%S", time.gmtime(now)),
+        delete_branch=delete_branch,
+        branch=agent.branch,
+        repo_root=Path(agent.project),
+    )
+    return Kept(agent, moved.path, "" if moved.branch_deleted else agent.branch)
+
+
+def undo(store: Store, agent: Agent, *, now: float) -> str:
+    """Bring a killed agent's worktree back; returns what is worth knowing about it."""
+    with holding(store, agent) as current:
+        return _undone(store, current, now=now)
+
+
+def _undone(store: Store, agent: Agent, *, now: float) -> str:
+    if agent.status is not Status.KILLED:
+        raise Refused(f"{agent.name} has not been killed", hint="fleet trash lists what can be brought back")
+    if not agent.trash and not Path(agent.worktree).is_dir():
+        raise NotFound(f"{agent.name} has no worktree in the trash")
+    with store.transaction():
+        if store.taken_names(agent.project, [agent.name]):
+            raise Refused(
+                f"there is another agent {agent.name} by now", hint=f"fleet kill {agent.name} first"
+            )
+        restored = _restored(agent)
+        store.change(agent.id, now, status=Status.STOPPED, trash="", worktree=str(restored.path))
+    return restored.note
+
+
+def _restored(agent: Agent) -> git.Restored:
+    stayed = git.Restored(Path(agent.worktree), agent.branch, "its worktree was in its place")
+    if not agent.trash:
+        return stayed
+    try:
+        return git.from_trash(Path(agent.trash))
+    except NotFound:
+        if Path(agent.worktree).is_dir():
+            # An undo that was cut off after it had moved it.
+            return stayed
+        raise NotFound(
+            f"the worktree of {agent.name} is no longer in the trash",
+            hint=f"its branch was {agent.branch}; saved work: git for-each-ref refs/fleet/trash",
+        ) from None
+
+
+def empty_trash(store: Store, agent: Agent) -> str:
+    """Save a trashed worktree's uncommitted work under a ref, then delete the folder; returns the ref."""
+    with holding(store, agent) as current:
+        return _emptied(store, current)
+
+
+def _emptied(store: Store, agent: Agent) -> str:
+    if not agent.trash:
+        raise NotFound(f"{agent.name} is not in the trash any more")
+    entry = next(
+        (entry for entry in git.trashed(Path(agent.trash).parent) if entry.path == Path(agent.trash)), None
+    )
+    # Without an entry it was emptied before, by somebody who could not say so, or removed by hand.
+    ref = git.empty(entry) if entry is not None else ""
+    with store.transaction():
+        store.change(agent.id, time.time(), trash="")
+    return ref

@@ -1,0 +1,334 @@
+"""How agents are printed: as a table for people, as JSON for programs. Text in, text out."""
+
+from __future__ import annotations
+
+import json
+import time
+import unicodedata
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from fleet_tui.models import Agent, Prompted, Spending, Status, Usage
+
+GLYPHS = {
+    Status.SETUP: "◌",
+    Status.STARTING: "◌",
+    Status.WORKING: "●",
+    Status.BLOCKED: "◆",
+    Status.DONE: "✓",
+    Status.IDLE: "○",
+    Status.LIMITED: "◔",
+    Status.ERROR: "✗",
+    Status.FAILED: "✗",
+    Status.LOST: "◇",
+    Status.INTERRUPTED: "◇",
+    Status.EXITED: "□",
+    Status.STOPPED: "□",
+    Status.KILLED: "■",
+    Status.UNKNOWN: "?",
+}
+COLORS = {
+    Status.SETUP: "34",
+    Status.STARTING: "34",
+    Status.WORKING: "34",
+    Status.BLOCKED: "1;33",
+    Status.DONE: "32",
+    Status.LIMITED: "35",
+    Status.ERROR: "31",
+    Status.FAILED: "31",
+    Status.LOST: "33",
+    Status.INTERRUPTED: "33",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    cells: tuple[str, ...]
+    color: str = ""
+
+
+def word(agent: Agent) -> str:
+    """The status as people read it."""
+    if agent.status is Status.BLOCKED and agent.status_detail:
+        return agent.status_detail
+    if agent.status is Status.EXITED:
+        return (
+            f"exited {agent.exit_code}"
+            if agent.exit_code is not None
+            else f"exited, signal {agent.exit_signal}"
+        )
+    return str(agent.status)
+
+
+def age(seconds: float) -> str:
+    """One unit, as short as possible: 40s 12m 3h 2d."""
+    for limit, size, unit in ((60, 1, "s"), (3600, 60, "m"), (86_400, 3600, "h")):
+        if seconds < limit:
+            return f"{max(0, int(seconds // size))}{unit}"
+    return f"{int(seconds // 86_400)}d"
+
+
+def memory(size: int) -> str:
+    if size <= 0:
+        return ""
+    return f"{size / (1 << 30):.1f}G" if size >= 1 << 30 else f"{max(1, size >> 20)}M"
+
+
+def tokens(count: int) -> str:
+    """As short as possible: 840 12k 3.4M."""
+    if count < 1000:
+        return str(count)
+    return f"{count / 1000:.0f}k" if count < 999_500 else f"{count / 1e6:.1f}M"
+
+
+def dollars(cost: float | None) -> str:
+    """Empty where it is not known; cents, and less than one as such."""
+    if cost is None:
+        return ""
+    return "<$0.01" if 0 < cost < 0.005 else f"${cost:.2f}"
+
+
+def percent(spending: Spending) -> str:
+    """How full the conversation is; empty where that is not known."""
+    return f"{spending.context:.0f}%" if spending.context is not None else ""
+
+
+def total(spent: Iterable[Spending]) -> Spending:
+    """What several agents have spent; the cost is of those whose cost is known."""
+    sent, cached, answered, costs = 0, 0, 0, []
+    for one in spent:
+        sent, cached, answered = (
+            sent + one.input_tokens,
+            cached + one.cached_tokens,
+            answered + one.output_tokens,
+        )
+        costs += [one.cost] if one.cost is not None else []
+    return Spending(sent, cached, answered, cost=sum(costs) if costs else None)
+
+
+def as_json(
+    agents: Sequence[Agent],
+    usage: Mapping[str, Usage],
+    spent: Mapping[str, Spending] | None = None,
+    prompts: Mapping[str, Prompted] | None = None,
+) -> str:
+    spent, prompts = spent or {}, prompts or {}
+    records = [
+        _record(agent, usage.get(agent.id), spent.get(agent.id), prompts.get(agent.id, Prompted()))
+        for agent in agents
+    ]
+    return json.dumps(records, indent=2)
+
+
+def _record(agent: Agent, used: Usage | None, spent: Spending | None, prompts: Prompted) -> dict[str, Any]:
+    evidence = agent.evidence
+    context = spent.context if spent else None
+    return {
+        "id": agent.id,
+        "name": agent.name,
+        "project": agent.project,
+        "branch": agent.branch,
+        "base": agent.base,
+        "worktree": agent.worktree,
+        "batch": agent.batch,
+        "profile": agent.profile,
+        "status": str(agent.status),
+        "status_detail": agent.status_detail,
+        "status_source": evidence.source if evidence else "",
+        "status_text": evidence.text if evidence else "",
+        "choices": [list(choice) for choice in evidence.choices] if evidence else [],
+        "prompts": {"queued": prompts.queued, "last": prompts.last, "reason": prompts.reason},
+        "pid": agent.pid if not agent.has_ended else None,
+        "cpu": round(used.cpu, 1) if used else 0.0,
+        "memory": used.memory if used else 0,
+        "processes": used.processes if used else 0,
+        "tokens": _tokens(spent) if spent else None,
+        "cost": spent.cost if spent else None,
+        "context": round(context, 1) if context is not None else None,
+        "created_at": _iso(agent.created_at),
+        "started_at": _iso(agent.started_at),
+        "ended_at": _iso(agent.ended_at),
+        "prompt": agent.prompt,
+        "exit_code": agent.exit_code,
+        "exit_signal": agent.exit_signal,
+        "title": agent.title,
+        "run": agent.run,
+        "port_base": agent.port_base,
+        "trash": agent.trash,
+    }
+
+
+def _tokens(spent: Spending) -> dict[str, int]:
+    return {"input": spent.input_tokens, "cached": spent.cached_tokens, "output": spent.output_tokens}
+
+
+def _iso(moment: float | None) -> str | None:
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(moment)) if moment is not None else None
+
+
+def table(
+    agents: Sequence[Agent],
+    usage: Mapping[str, Usage],
+    *,
+    now: float,
+    width: int,
+    color: bool,
+    grouped: bool,
+    projects: bool,
+    spent: Mapping[str, Spending] | None = None,
+) -> str:
+    """The agents with their totals, as wide as the terminal; what matters least goes first where it is narrow."""
+    left_out = {"BATCH"} if grouped else set()
+    left_out |= set() if projects else {"PROJECT"}
+    spent = spent or {}
+    cells = {
+        agent.id: _cells(agent, usage.get(agent.id, Usage()), spent.get(agent.id, Spending()), now)
+        for agent in agents
+    }
+    left_out |= {name for name in ("CTX", "COST") if not any(row[name] for row in cells.values())}
+    columns = _columns(list(cells.values()), left_out, width)
+    rows = [Row(tuple(column for column in columns), "2")]
+    for batch, members in _groups(agents, grouped=grouped):
+        rows += [Row((_heading(batch, members, spent),), "1")] if batch else []
+        rows += [
+            Row(tuple(cells[agent.id][column] for column in columns), COLORS.get(agent.status, ""))
+            for agent in members
+        ]
+    text = _aligned(rows, width, color=color)
+    return "\n".join([*text, "", _cut(_totals(agents, usage, spent), width)])
+
+
+def _heading(batch: str, members: Sequence[Agent], spent: Mapping[str, Spending]) -> str:
+    """A batch, how many are in it, and what they have spent together."""
+    parts = [f"{batch} ({len(members)})", *_spent(members, spent)]
+    return "  ".join(parts)
+
+
+def _spent(agents: Sequence[Agent], spent: Mapping[str, Spending]) -> list[str]:
+    of = [spent[agent.id] for agent in agents if agent.id in spent]
+    if not of:
+        return []
+    sum_ = total(of)
+    parts = [dollars(sum_.cost)] if sum_.cost is not None else []
+    parts += [f"{tokens(sum_.input_tokens + sum_.cached_tokens)} in", f"{tokens(sum_.output_tokens)} out"]
+    return [" · ".join(parts)]
+
+
+def trash(agents: Sequence[Agent], *, now: float) -> str:
+    """Killed agents and where their worktrees wait."""
+    lines = [f"{agent.name}  {age(now - (agent.ended_at or now))} ago  {agent.trash}" for agent in agents]
+    hint = " (fleet undo NAME brings one back)" if agents else ""
+    return "\n".join([*map(_clean, lines), f"{len(agents)} in the trash{hint}"])
+
+
+def fitted(lines: Sequence[str], height: int) -> list[str]:
+    """As many lines as a screen has; the totals at the end always, and how many are left out above them."""
+    if len(lines) <= height or height < 3:
+        return list(lines[: max(1, height)])
+    shown = height - 2
+    return [*lines[:shown], f"… {len(lines) - 2 - shown} more", lines[-1]]
+
+
+def _groups(agents: Sequence[Agent], *, grouped: bool) -> list[tuple[str, list[Agent]]]:
+    if not grouped:
+        return [("", list(agents))]
+    groups: dict[str, list[Agent]] = {}
+    for agent in agents:
+        groups.setdefault(agent.batch, []).append(agent)
+    return list(groups.items())
+
+
+COLUMNS = ("", "NAME", "PROJECT", "BATCH", "AGENT", "STATUS", "CPU%", "MEM", "CTX", "COST", "AGE", " ")
+"""The first has the status as a glyph, the last what the agent was told or why it ended."""
+LEAST_FIRST = ("BATCH", "COST", "CTX", "AGENT", "AGE", "CPU%", "MEM", "PROJECT")
+
+
+def _cells(agent: Agent, used: Usage, spent: Spending, now: float) -> dict[str, str]:
+    is_explained = agent.status in {Status.FAILED, Status.LOST, Status.INTERRUPTED}
+    ended = agent.ended_at if agent.has_ended and agent.ended_at else now
+    cells = (
+        GLYPHS[agent.status],
+        agent.name,
+        agent.project.rstrip("/").rsplit("/", 1)[-1],
+        agent.batch,
+        agent.profile.rsplit("/", 1)[-1],
+        word(agent),
+        f"{used.cpu:.0f}" if used.cpu >= 0.5 else "",
+        memory(used.memory),
+        percent(spent),
+        dollars(spent.cost),
+        age(ended - agent.created_at),
+        " ".join((agent.status_detail if is_explained else agent.prompt).split()),
+    )
+    return {column: _clean(cell) for column, cell in zip(COLUMNS, cells, strict=True)}
+
+
+def _columns(rows: Sequence[Mapping[str, str]], left_out: set[str], width: int) -> list[str]:
+    """The columns that fit beside each other."""
+    for least in ("", *LEAST_FIRST):
+        left_out = left_out | ({least} - {""})
+        columns = [column for column in COLUMNS if column not in left_out]
+        sizes = [
+            max(_width(column), *(_width(row[column]) for row in rows)) for column in columns if column != " "
+        ]
+        if sum(min(size, max(40, width // 3)) + 2 for size in sizes) <= width:
+            break
+    return columns
+
+
+def _totals(agents: Sequence[Agent], usage: Mapping[str, Usage], spent: Mapping[str, Spending]) -> str:
+    counts: dict[str, int] = {}
+    for agent in agents:
+        counts[str(agent.status)] = counts.get(str(agent.status), 0) + 1
+    cpu = sum(used.cpu for used in usage.values())
+    size = sum(used.memory for used in usage.values())
+    parts = [f"{len(agents)} agent{'s' if len(agents) != 1 else ''}"]
+    parts += [f"{count} {name}" for name, count in sorted(counts.items(), key=lambda item: -item[1])]
+    if size:
+        parts.append(f"{cpu / 100:.1f} cores, {memory(size)}")
+    parts += _spent(agents, spent)
+    return " · ".join(parts)
+
+
+def _aligned(rows: Sequence[Row], width: int, *, color: bool) -> list[str]:
+    """Rows with their cells below each other; a row of one cell is a heading."""
+    most = max(40, width // 3)
+    full = [row.cells[:-1] for row in rows if len(row.cells) > 1]
+    widths = [min(most, max(map(_width, column))) for column in zip(*full, strict=True)]
+    lines = []
+    for row in rows:
+        cells = row.cells
+        if len(cells) > 1:
+            cells = (*(_padded(cell, size) for cell, size in zip(cells, widths, strict=False)), cells[-1])
+        text = _cut("  ".join(cells).rstrip(), width)
+        lines.append(f"\x1b[{row.color}m{text}\x1b[0m" if color and row.color else text)
+    return lines
+
+
+def _clean(text: str) -> str:
+    """Names and prompts are other people's text: no control character of theirs may reach the terminal."""
+    return "".join(char if char.isprintable() else "\N{REPLACEMENT CHARACTER}" for char in text)
+
+
+def _width(text: str) -> int:
+    return sum(
+        2 if unicodedata.east_asian_width(char) in "WF" else int(not unicodedata.combining(char))
+        for char in text
+    )
+
+
+def _padded(text: str, size: int) -> str:
+    cut = _cut(text, size)
+    return cut + " " * (size - _width(cut))
+
+
+def _cut(text: str, size: int) -> str:
+    if _width(text) <= size:
+        return text
+    kept = ""
+    for char in text:
+        if _width(kept + char) > size - 1:
+            break
+        kept += char
+    return kept + "…" if size > 0 else ""

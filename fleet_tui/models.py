@@ -1,0 +1,222 @@
+"""The nouns of the fleet, as frozen data; no I/O and no clock."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+
+class Status(StrEnum):
+    """What an agent is doing, or how it ended."""
+
+    SETUP = "setup"
+    """Its worktree is being made, or the project's setup commands run in its terminal."""
+    STARTING = "starting"
+    """The program has been started and has not shown anything yet."""
+    WORKING = "working"
+    BLOCKED = "blocked"
+    """It waits for a person; `status_detail` says for what kind of answer."""
+    IDLE = "idle"
+    DONE = "done"
+    """Idle, and nobody has looked since."""
+    LIMITED = "limited"
+    """A rate limit or quota holds it up."""
+    ERROR = "error"
+    """It runs, and says that its last turn failed."""
+    UNKNOWN = "unknown"
+    """It runs, and nothing says what it does."""
+    EXITED = "exited"
+    """The program ended by itself."""
+    FAILED = "failed"
+    """It never got going; `status_detail` says why."""
+    STOPPED = "stopped"
+    """Ended on request; worktree and branch stay."""
+    KILLED = "killed"
+    """Ended on request; the worktree is in the trash."""
+    LOST = "lost"
+    """Its holder is gone without a record of the end."""
+    INTERRUPTED = "interrupted"
+    """A reboot or shutdown ended it."""
+
+    @property
+    def has_ended(self) -> bool:
+        return self in ENDED
+
+
+ENDED = frozenset(
+    {Status.EXITED, Status.FAILED, Status.STOPPED, Status.KILLED, Status.LOST, Status.INTERRUPTED}
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """Why an agent has the status it has."""
+
+    source: str
+    """Who said it: osc7501, hook, event, title, screen, silence, output, exit, launcher, reconcile."""
+    text: str = ""
+    at: float = 0.0
+    rule: str = ""
+    """The sign by which the source was understood."""
+    choices: tuple[tuple[str, str], ...] = ()
+    """For blocked: number and label of each answer that can be given."""
+
+
+@dataclass(frozen=True, slots=True)
+class Agent:
+    """One run of a profile in one worktree and one pseudo-terminal."""
+
+    id: str
+    name: str
+    project: str
+    """The repository's main folder (or the bare repository itself)."""
+    branch: str
+    base: str
+    """The commit that the branch started from."""
+    worktree: str
+    batch: str
+    profile: str
+    argv: tuple[str, ...]
+    prompt: str
+    status: Status
+    created_at: float
+    run: int = 1
+    """How often its program was started: revive and restart add one."""
+    status_detail: str = ""
+    evidence: Evidence | None = None
+    status_since: float = 0.0
+    """When it came to have this status."""
+    started_at: float | None = None
+    ended_at: float | None = None
+    exit_code: int | None = None
+    exit_signal: int | None = None
+    pid: int | None = None
+    keeper_pid: int | None = None
+    machine: str = ""
+    boot_id: str = ""
+    session_id: str = ""
+    """The program's own conversation id, where it has one."""
+    title: str = ""
+    trash: str = ""
+    """Where the worktree waits while the agent is killed; empty otherwise."""
+    port_base: int = 0
+    branch_made: bool = True
+    """Whether the branch was made for this agent; only such a branch may be deleted with it."""
+
+    @property
+    def has_ended(self) -> bool:
+        return self.status.has_ended
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Agents that were started together."""
+
+    id: str
+    project: str
+    created_at: float
+    prompt: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Base:
+    """What a branch can start from."""
+
+    name: str
+    """Of a branch or tag, or as it was asked for; empty for a detached HEAD."""
+    commit: str
+    subject: str = ""
+    at: float = 0.0
+    """When it was committed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Deed:
+    """Something that an agent did or said, at its moment."""
+
+    at: float
+    verb: str
+    """A tool, the first word of a report, or the status that it came to."""
+    object: str = ""
+    status: Status | None = None
+    """Where the verb is one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Receipt:
+    """How far a prompt got on its way into an agent."""
+
+    id: str
+    agent: str
+    text: str
+    state: str
+    """queued, typed, accepted, answered or refused."""
+    reason: str = ""
+    """Why it was refused, or why nothing more is to be heard of it."""
+    at: float = 0.0
+    note: str = ""
+    """What was done to the text."""
+
+
+@dataclass(frozen=True, slots=True)
+class Prompted:
+    """What became of the prompts of a living agent."""
+
+    queued: int = 0
+    """How many wait for it."""
+    last: str = ""
+    """The state of the newest one."""
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """CPU and memory of one agent's whole process tree."""
+
+    cpu: float = 0.0
+    """Percent of one core over the last interval."""
+    memory: int = 0
+    """Bytes; shared pages counted once per process group where the system tells."""
+    processes: int = 0
+    cpu_history: tuple[float, ...] = field(default=(), compare=False)
+    memory_history: tuple[int, ...] = field(default=(), compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Spending:
+    """What an agent's conversations have taken so far, by its program's own records."""
+
+    input_tokens: int = 0
+    """Sent, and not found in the provider's cache."""
+    cached_tokens: int = 0
+    """Sent, and found there."""
+    output_tokens: int = 0
+    cost: float | None = None
+    """US dollars; None where nobody says."""
+    context_tokens: int | None = None
+    """How much of the conversation the model was given last."""
+    context_limit: int | None = None
+    model: str = ""
+    at: float = 0.0
+    """When it was spent last."""
+    cost_before: float = 0.0
+    """The part of the cost that was known before the day on which it was spent last."""
+
+    @property
+    def context(self) -> float | None:
+        """How full the conversation is, in percent."""
+        if self.context_tokens is None or not self.context_limit:
+            return None
+        return 100.0 * self.context_tokens / self.context_limit
+
+
+@dataclass(frozen=True, slots=True)
+class FleetState:
+    """All that a face shows, read from the store in one transaction."""
+
+    agents: tuple[Agent, ...]
+    batches: tuple[Batch, ...]
+    journal_id: int = 0
+    prompts: Mapping[str, Prompted] = field(default_factory=dict)
+    """Of those living agents that were given any, by their id."""

@@ -1,0 +1,99 @@
+"""Slugs, ids, branch names and their suffixes; pure text, and the random source is passed in."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Callable, Iterator
+
+from fleet_tui.errors import UsageError
+
+ID_ALPHABET = "23456789abcdefghjkmnpqrstvwxyz"
+ID_LENGTH = 10
+MAX_NAME = 120
+MAX_COUNT = 100
+
+_FORBIDDEN = re.compile(r"[\x00-\x20\x7f~^:?*\[\\]")
+
+
+def slug(text: str, *, limit: int = 40) -> str:
+    """The text as lower-case ASCII words joined by dashes; never empty."""
+    ascii_text = unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode()
+    words = re.sub(r"[^a-z0-9]+", "-", ascii_text.lower()).strip("-")
+    return words[:limit].rstrip("-") or "agent"
+
+
+def prefix(prompt: str) -> str:
+    """A branch prefix from the first three words of a prompt."""
+    return slug(" ".join(prompt.split()[:3]), limit=30)
+
+
+def new_id(random_bytes: Callable[[int], bytes]) -> str:
+    """An agent id: short enough for a socket's path, never a number, hard to mistype."""
+    drawn = random_bytes(ID_LENGTH)
+    letters = "abcdefghjkmnpqrstvwxyz"
+    first = letters[drawn[0] % len(letters)]
+    return first + "".join(ID_ALPHABET[byte % len(ID_ALPHABET)] for byte in drawn[1:])
+
+
+def batch_id(day: str, random_bytes: Callable[[int], bytes]) -> str:
+    """A batch id as people read it: the day as YYMMDD and four characters."""
+    return f"{day}-" + "".join(ID_ALPHABET[byte % len(ID_ALPHABET)] for byte in random_bytes(4))
+
+
+def suffixes() -> Iterator[str]:
+    """A … Z, AA … AZ, BA …"""
+    number = 1
+    while True:
+        text, rest = "", number
+        while rest:
+            rest, letter = divmod(rest - 1, 26)
+            text = chr(ord("A") + letter) + text
+        yield text
+        number += 1
+
+
+def check_text(text: str, what: str) -> str:
+    """The text if it is Unicode; arguments and paths may hold bytes that are none, and the store cannot."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise UsageError(f"{what} is not valid UTF-8", hint="write it as UTF-8") from None
+    return text
+
+
+def check_count(count: int) -> int:
+    if not 1 <= count <= MAX_COUNT:
+        raise UsageError(f"cannot start {count} agents at once", hint=f"choose a count from 1 to {MAX_COUNT}")
+    return count
+
+
+def check_branch(name: str) -> str:
+    """The name if git accepts it as a branch, else an error that says what is wrong with it."""
+    problem = _branch_problem(name)
+    if problem:
+        shown = name if len(name) <= 40 else name[:37] + "..."
+        raise UsageError(f"{shown!r} cannot be a branch name: it {problem}", hint=f"try {slug(name)!r}")
+    return name
+
+
+def _branch_problem(name: str) -> str:
+    checks = (
+        (not name, "is empty"),
+        (
+            len(name) > MAX_NAME or len(name.encode("utf-8", "surrogateescape")) > 200,
+            f"is longer than {MAX_NAME} characters",
+        ),
+        (any(0xD800 <= ord(char) <= 0xDFFF for char in name), "is not valid UTF-8"),
+        (name.startswith("-"), "starts with '-'"),
+        (" " in name, "contains a space"),
+        (bool(_FORBIDDEN.search(name)), "contains a character that git forbids"),
+        (".." in name, "contains '..'"),
+        ("@{" in name or name == "@", "contains '@{' or is '@'"),
+        (name.startswith("/") or name.endswith("/") or "//" in name, "has an empty part beside a '/'"),
+        (name.endswith("."), "ends with '.'"),
+        (any(part.startswith(".") for part in name.split("/")), "has a part that starts with '.'"),
+        (any(part.endswith(".lock") for part in name.split("/")), "has a part that ends with '.lock'"),
+        (name == "HEAD", "is reserved by git"),
+    )
+    return next((text for failed, text in checks if failed), "")

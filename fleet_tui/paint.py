@@ -1,0 +1,283 @@
+"""A mirrored screen as bytes for a host terminal: only rows that changed, cropped to what the host can show.
+
+Pure: a View in, bytes out. It remembers what the host was told before, so one Painter belongs to one host. Nothing
+of the program reaches the host but characters and styles: no sequence, no control character, no query.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from unicodedata import east_asian_width
+
+from fleet_tui.cells import (
+    BLINK,
+    BOLD,
+    FAINT,
+    INVERSE,
+    INVISIBLE,
+    ITALIC,
+    OVERLINE,
+    STRIKE,
+    TRUECOLOR,
+    UNDERLINE_SHIFT,
+)
+from fleet_tui.session import Run, Style, View
+
+MIN_COLS, MIN_ROWS = 10, 3
+"""A host below this gets a message instead of a picture."""
+TOO_SMALL = "too small"
+
+_BEGIN, _END = "\x1b[?2026h\x1b[?25l", "\x1b[?2026l"
+_CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f]")
+_UNSURE = re.compile(r"[^\x00-\u02ff]+")
+"""Characters that hosts do not all give the same width."""
+_JOINING = re.compile("[\u0300-\u036f\u200d\ufe00-\ufe0f\U0001f1e6-\U0001f1ff\U0001f3fb-\U0001f3ff]")
+"""Characters that become one with a neighbour."""
+_MAX_STYLES = 4096
+_ATTRIBUTES = (
+    (BOLD, "1"),
+    (FAINT, "2"),
+    (ITALIC, "3"),
+    (BLINK, "5"),
+    (INVERSE, "7"),
+    (INVISIBLE, "8"),
+    (STRIKE, "9"),
+    (OVERLINE, "53"),
+)
+_SHAPES = {"block": 2, "underline": 4, "bar": 6}
+_MOUSE = {"x10": 1000, "normal": 1000, "button": 1002, "any": 1003}
+_CUBE = (0, 95, 135, 175, 215, 255)
+
+
+class Painter:
+    def __init__(self, cols: int, rows: int, *, has_truecolor: bool) -> None:
+        self._sgr = StyleSequences(has_truecolor=has_truecolor)
+        self._shape = ""
+        self._mouse = 0
+        self._scrolls: bool | None = None
+        self.left, self.top = 0, 0
+        """The cell of the screen that is at the host's top left."""
+        self.resize(cols, rows)
+
+    def resize(self, cols: int, rows: int) -> None:
+        self.cols, self.rows = cols, rows
+        self.repaint()
+
+    def repaint(self) -> None:
+        """Nothing that the host shows is to be relied on."""
+        self._is_stale = True
+        self._shape = ""
+        self._hinted = ""
+
+    @property
+    def has_room(self) -> bool:
+        return self.cols >= MIN_COLS and self.rows >= MIN_ROWS
+
+    def frame(self, view: View, changed: Iterable[int], hint: str = "") -> bytes:
+        """What brings the host from what it shows to this view; empty when nothing does."""
+        if not self.has_room:
+            return self._too_small()
+        is_all = self._follow_cursor(view) or self._is_stale
+        self._is_stale = False
+        rows = set(range(self.rows)) if is_all else {y - self.top for y in changed}
+        if hint != self._hinted:
+            rows.add(self.rows - 1)
+        parts = [_BEGIN]
+        parts += [self._row(view, y) for y in sorted(rows) if 0 <= y < self.rows]
+        if hint and (self.rows - 1 in rows):
+            parts.append(self._hint_line(hint))
+        self._hinted = hint
+        parts += (*self._modes(view), self._cursor(view), _END)
+        return "".join(parts).encode("utf-8", "replace")
+
+    def _too_small(self) -> bytes:
+        self._is_stale = True
+        return f"{_BEGIN}\x1b[0m\x1b[2J\x1b[H{TOO_SMALL[: self.cols]}{_END}".encode()
+
+    def _follow_cursor(self, view: View) -> bool:
+        """Crop so that the cursor is seen, at the screen's left and bottom edges if it can be; True when it moved."""
+        x, y = view.cursor[:2]
+        left = _window(0, x, self.cols, view.cols)
+        top = _window(view.rows - self.rows, y, self.rows, view.rows)
+        moved = (left, top) != (self.left, self.top)
+        self.left, self.top = left, top
+        return moved
+
+    def _row(self, view: View, y: int) -> str:
+        start = f"\x1b[{y + 1};1H"
+        line = view.lines[y + self.top] if y + self.top < len(view.lines) else []
+        parts, used = [start], 0
+        for text, style, width in _cropped(line, self.left, self.cols):
+            parts.append(self._sgr[style])
+            parts.append(_placed(text, width, used))
+            used += width
+        if used < self.cols:
+            parts.append("\x1b[0m\x1b[K")
+        return "".join(parts)
+
+    def _hint_line(self, hint: str) -> str:
+        text = f" {hint} "[: self.cols]
+        return f"\x1b[{self.rows};1H\x1b[0;7m{text}\x1b[0m"
+
+    def _modes(self, view: View) -> Iterator[str]:
+        mouse = _MOUSE.get(view.mouse, 0)
+        if mouse != self._mouse:
+            if self._mouse:
+                yield f"\x1b[?{self._mouse}l"
+            yield f"\x1b[?1006h\x1b[?{mouse}h" if mouse else "\x1b[?1006l"
+            self._mouse = mouse
+        # Many hosts make arrow keys of the wheel on their alternate screen, which is where this is painted.
+        scrolls = view.is_alternate and view.scrolls_alternate and not mouse
+        if scrolls != self._scrolls:
+            yield f"\x1b[?1007{'h' if scrolls else 'l'}"
+            self._scrolls = scrolls
+
+    def _cursor(self, view: View) -> str:
+        x, y, is_visible, shape, is_blinking = view.cursor
+        x, y = x - self.left, y - self.top
+        if not (is_visible and 0 <= y < self.rows and 0 <= x <= self.cols):
+            return ""
+        shown = f"\x1b[{_SHAPES.get(shape, 2) - is_blinking} q"
+        change, self._shape = (shown if shown != self._shape else ""), shown
+        return f"{change}\x1b[{y + 1};{min(x, self.cols - 1) + 1}H\x1b[?25h"
+
+
+def _window(wanted: int, at: int, size: int, total: int) -> int:
+    """Where to begin to show so many of all, near to what is wanted, with one that has to be among them."""
+    return max(0, min(max(wanted, at - size + 1), at, total - size))
+
+
+# ── text ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _placed(text: str, width: int, column: int) -> str:
+    """The text of a run that starts at a column, so that what follows stands where it belongs on any host."""
+    text = _CONTROLS.sub(" ", text)
+    if text.isascii():
+        return text
+    widths = cell_widths(text, width)
+    if widths is None:
+        return _clamped(text, width, column)
+    parts: list[str] = []
+    done = 0
+    for match in _UNSURE.finditer(text):
+        at = column + sum(widths[: match.start()])
+        parts += (text[done : match.start()], _clamped(match[0], sum(widths[slice(*match.span())]), at))
+        done = match.end()
+    return "".join((*parts, text[done:]))
+
+
+def _clamped(text: str, width: int, column: int) -> str:
+    """What the host may draw narrower or wider than it is: on cells made blank, and with the cursor put behind it."""
+    blank = f"\x1b[{width}X" if width != len(text) or _JOINING.search(text) else ""
+    return f"{blank}{text}\x1b[{column + width + 1}G"
+
+
+def cell_widths(text: str, width: int) -> list[int] | None:
+    """The cells of each character; None when they do not add up, as for a cluster of several code points."""
+    if _JOINING.search(text):
+        return None
+    if len(text) == width:
+        return [1] * width
+    widths = [2 if east_asian_width(character) in {"W", "F"} else 1 for character in text]
+    if sum(widths) == width:
+        return widths
+    return [2] * len(text) if 2 * len(text) == width else None
+
+
+def _cropped(line: list[Run], left: int, cols: int) -> Iterator[Run]:
+    """The runs, or what is left of them, within so many columns from the left one on."""
+    at, end = 0, left + cols
+    for run in line:
+        text, style, width = run
+        if at >= left and at + width <= end:
+            yield run
+        elif at + width > left and at < end:
+            yield _cut(text, style, width, max(left - at, 0), min(end - at, width))
+        at += width
+        if at >= end:
+            return
+
+
+def _cut(text: str, style: Style | None, width: int, start: int, end: int) -> Run:
+    """Cells from start to end of a run; half a wide character is a blank."""
+    widths = cell_widths(text, width)
+    if widths is None:
+        return " " * (end - start), style, end - start
+    kept, at = [], 0
+    for character, cells in zip(text, widths, strict=True):
+        inside = min(at + cells, end) - max(at, start)
+        if inside > 0:
+            kept.append(character if inside == cells else " " * inside)
+        at += cells
+    return "".join(kept), style, end - start
+
+
+# ── styles ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+class StyleSequences(dict[Style | None, str]):
+    """The sequence that sets a style, whatever was set before."""
+
+    def __init__(self, *, has_truecolor: bool) -> None:
+        super().__init__({None: "\x1b[0m"})
+        self._has_truecolor = has_truecolor
+
+    def __missing__(self, style: Style | None) -> str:
+        if style is None:
+            return "\x1b[0m"
+        if len(self) >= _MAX_STYLES:
+            self.clear()
+        foreground, background, attributes, line_colour = style
+        codes = ["0", *(code for bit, code in _ATTRIBUTES if attributes & bit)]
+        underline = attributes >> UNDERLINE_SHIFT
+        if underline:
+            codes.append("4")
+        codes += self._colour(foreground, 30)
+        codes += self._colour(background, 40)
+        sequence = f"\x1b[{';'.join(codes)}m"
+        if underline and self._has_truecolor:
+            sequence += _underline(underline, line_colour)
+        self[style] = sequence
+        return sequence
+
+    def _colour(self, colour: int, base: int) -> Iterator[str]:
+        if colour < 0:
+            return
+        if colour & TRUECOLOR:
+            red, green, blue = _components(colour)
+            if self._has_truecolor:
+                yield f"{base + 8};2;{red};{green};{blue}"
+                return
+            colour = nearest_of_256(red, green, blue)
+        if colour < 16:
+            yield str(base + colour if colour < 8 else base + 60 + colour - 8)
+        else:
+            yield f"{base + 8};5;{colour}"
+
+
+def _underline(kind: int, colour: int) -> str:
+    """Kinds and colours of underlines in their colon form, which hosts that know none of them skip as a whole."""
+    shape = f"\x1b[4:{kind}m" if kind > 1 else ""
+    if colour < 0:
+        return shape
+    if colour & TRUECOLOR:
+        red, green, blue = _components(colour)
+        return f"{shape}\x1b[58:2::{red}:{green}:{blue}m"
+    return f"{shape}\x1b[58:5:{colour}m"
+
+
+def _components(colour: int) -> tuple[int, int, int]:
+    return colour >> 16 & 255, colour >> 8 & 255, colour & 255
+
+
+def nearest_of_256(red: int, green: int, blue: int) -> int:
+    """The entry of the xterm palette nearest to a colour: in its colour cube or its greys."""
+    steps = [min(range(6), key=lambda step: abs(_CUBE[step] - part)) for part in (red, green, blue)]
+    cube = 16 + 36 * steps[0] + 6 * steps[1] + steps[2]
+    grey = max(0, min(23, round(((red + green + blue) / 3 - 8) / 10)))
+    level = 8 + 10 * grey
+    to_cube = sum((_CUBE[step] - part) ** 2 for step, part in zip(steps, (red, green, blue), strict=True))
+    to_grey = sum((level - part) ** 2 for part in (red, green, blue))
+    return 232 + grey if to_grey < to_cube else cube

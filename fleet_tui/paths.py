@@ -1,0 +1,132 @@
+"""Where files live; one function per place.
+
+Folders are made 0700 when first asked for. Nothing here reads or writes a file's content.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path
+
+from fleet_tui.errors import FleetError
+
+SOCKET_PATH_LIMIT = 100
+"""Bytes; a unix socket's path may have 104 on macOS and 108 on Linux."""
+
+
+def _xdg(variable: str, default: str) -> Path:
+    value = os.environ.get(variable, "")
+    return Path(value) if value.startswith("/") else _home() / default
+
+
+def _home() -> Path:
+    try:
+        return Path.home()
+    except RuntimeError:
+        raise FleetError("there is no home folder", hint="set HOME") from None
+
+
+def private(folder: Path) -> Path:
+    """The folder, made with its parents so that only its owner can enter."""
+    if os.path.isdir(folder):  # noqa: PTH112 - asked for every agent, several times a second
+        return folder
+    missing = [level for level in (folder, *folder.parents) if not level.exists()]
+    for level in reversed(missing):
+        level.mkdir(mode=0o700, exist_ok=True)
+    return folder
+
+
+def state() -> Path:
+    return private(_xdg("XDG_STATE_HOME", ".local/state") / "fleet-tui")
+
+
+def store() -> Path:
+    return state() / "fleet.db"
+
+
+def agent(agent_id: str) -> Path:
+    """One agent's folder: its lock, and one folder per run."""
+    return state() / "agents" / agent_id
+
+
+def lock(agent_id: str) -> Path:
+    return agent(agent_id) / "lock"
+
+
+def run(agent_id: str, number: int) -> Path:
+    """What the holder of one run writes."""
+    return agent(agent_id) / str(number)
+
+
+def last_look() -> Path:
+    """Until when somebody has looked at the dashboard."""
+    return state() / "last-look.json"
+
+
+def approvals() -> Path:
+    """What was decided about agents' requests."""
+    return state() / "approvals.jsonl"
+
+
+def log() -> Path:
+    """Our own diagnostics, not an agent's output."""
+    return private(state() / "log")
+
+
+def cache() -> Path:
+    """What can be made again at any time."""
+    return private(_xdg("XDG_CACHE_HOME", ".cache") / "fleet-tui")
+
+
+def user_config() -> Path:
+    return _xdg("XDG_CONFIG_HOME", ".config") / "aifleet" / "config.toml"
+
+
+def user_profiles() -> Path:
+    return _xdg("XDG_CONFIG_HOME", ".config") / "aifleet" / "profiles"
+
+
+def project_config(project: Path) -> Path:
+    return project / ".aifleet" / "config.toml"
+
+
+def worktrees(project: Path, name: str) -> Path:
+    """The default folder of a project's worktrees; the hash keeps two projects of one name apart."""
+    import hashlib
+
+    digest = hashlib.sha256(os.fsencode(project)).hexdigest()[:8]
+    return _xdg("XDG_DATA_HOME", ".local/share") / "fleet-tui" / "worktrees" / f"{name}-{digest}"
+
+
+def trash(worktree_folder: Path) -> Path:
+    """Beside the worktrees, so that moving one there is a rename."""
+    return worktree_folder / ".trash"
+
+
+def sockets() -> Path:
+    """A folder for sockets that is short, ours alone, and not a link somebody else planted."""
+    import tempfile
+
+    runtime = os.environ.get("XDG_RUNTIME_DIR", "")
+    for base in (
+        Path(runtime) / "fleet-tui" if runtime else None,
+        Path(tempfile.gettempdir()) / f"fleet-tui-{os.getuid()}",
+    ):
+        if base is not None and _is_usable(base):
+            return base
+    raise FleetError(
+        "no private folder for sockets can be made",
+        hint="set XDG_RUNTIME_DIR or TMPDIR to a folder that you own",
+    )
+
+
+def _is_usable(base: Path) -> bool:
+    if len(os.fsencode(base)) + 14 > SOCKET_PATH_LIMIT:
+        return False
+    try:
+        private(base)
+        found = base.lstat()
+    except OSError:
+        return False
+    return stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid() and not found.st_mode & 0o077

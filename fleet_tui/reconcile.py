@@ -1,0 +1,256 @@
+"""Brings the store up to what holders have written and to who is still alive. Marks, and never deletes.
+
+A row is judged only after its lock has been tried, and the record of its end is read after that: whoever holds the
+lock is alive, whatever else seems to be the case.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from fleet_tui import paths
+from fleet_tui.errors import FleetError
+from fleet_tui.holder import Exit, read_events, read_exit, read_holder, trying_lock
+from fleet_tui.models import Agent, Batch, Evidence, Status
+from fleet_tui.processes import boot_id, machine_id
+from fleet_tui.store import Store
+
+JUST_ENDED_SECONDS = 5.0
+
+LIVING = [status for status in Status if not status.has_ended]
+
+_CAUSES = {
+    "exited": Status.EXITED,
+    "stop": Status.STOPPED,
+    "kill": Status.STOPPED,
+    "shutdown": Status.INTERRUPTED,
+    "failed": Status.FAILED,
+    "interrupted": Status.INTERRUPTED,
+    "lost": Status.LOST,
+}
+
+
+def reconcile(store: Store) -> None:
+    """All agents of this machine that have not ended as far as the store knows."""
+    if store.is_newer:
+        return
+    if store.is_empty():
+        # No row is ever deleted: if there are agents' files, the store was lost, and not the agents.
+        restore(store)
+    # Locks hold across the namespaces of one machine; pids are only used where they mean the same.
+    machine = machine_id()
+    for agent, read_to in store.live():
+        if agent.machine.split("/")[0] == machine:
+            _reconcile_one(store, agent, read_to)
+    _capture(store, machine)
+
+
+def _capture(store: Store, machine: str) -> None:
+    """Find out which conversations those agents have begun whose programs choose the ids themselves."""
+    agents = store.without_conversation(time.time() - JUST_ENDED_SECONDS)
+    waiting = [agent for agent in agents if agent.machine.split("/")[0] == machine]
+    if waiting:
+        from fleet_tui import conversations
+
+        for agent in conversations.capture(store, waiting):
+            copy_row(agent, store.intent(agent.id))
+
+
+def _reconcile_one(store: Store, agent: Agent, read_to: int) -> None:
+    lock = paths.lock(agent.id)
+    folder = lock.with_name(str(agent.run))
+    with trying_lock(lock) as is_free:
+        _take_over_events(store, agent, folder, read_to)
+        if agent.pid is None:
+            _take_over_start(store, agent, folder)
+        if is_free:
+            # Somebody else may have started or judged it since the row was read.
+            current = store.agent(agent.id)
+            if not current.has_ended and current.run == agent.run:
+                _mark_end(store, current, folder)
+
+
+def _take_over_start(store: Store, agent: Agent, folder: Path) -> None:
+    """A launcher that was killed may have started the program without saying so in the store."""
+    found = read_holder(folder)
+    if found is None:
+        return
+    with store.transaction():
+        current = store.agent(agent.id)
+        if current.pid is None and current.run == agent.run:
+            store.change(
+                agent.id,
+                time.time(),
+                only_from=LIVING,
+                pid=found.pid,
+                keeper_pid=found.keeper_pid,
+                started_at=found.started_at,
+            )
+
+
+def _take_over_events(store: Store, agent: Agent, folder: Path, read_to: int) -> None:
+    try:
+        size = os.stat(folder / "events.jsonl").st_size  # noqa: PTH116 - asked for every agent, several times a second
+    except OSError:
+        return
+    if size == read_to:
+        return
+    read_to, events = read_events(folder, read_to)
+    if not events:
+        return
+    with store.transaction():
+        for event in store.take_over(agent.id, agent.run, read_to, events):
+            _project(store, agent, event)
+
+
+def _project(store: Store, agent: Agent, event: Mapping[str, Any]) -> None:
+    data, at = event.get("data", {}), event["at"]
+    if event["kind"] == "status" and data.get("status") in set(Status):
+        evidence = Evidence(
+            str(data.get("source", "")),
+            str(data.get("text", "")),
+            at,
+            str(data.get("rule", "")),
+            _choices(data),
+        )
+        store.change(
+            agent.id,
+            at,
+            only_from=LIVING,
+            status=Status(data["status"]),
+            status_detail=str(data.get("detail", "")),
+            evidence=evidence,
+        )
+    elif event["kind"] == "title":
+        store.change(agent.id, at, title=str(data.get("text", "")))
+    elif event["kind"] == "receipt":
+        store.move_receipt(
+            str(data.get("prompt", "")), str(data.get("state", "")), str(data.get("reason", "")), at
+        )
+    elif event["kind"] == "session" and data.get("id"):
+        store.change(agent.id, at, session_id=str(data["id"]))
+
+
+def _choices(data: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
+    given = data.get("choices", ())
+    return tuple((str(one[0]), str(one[1])) for one in given if isinstance(one, list) and len(one) == 2)
+
+
+def _mark_end(store: Store, agent: Agent, folder: Path) -> None:
+    end = read_exit(folder) or _end_without_record(store, agent, folder)
+    status = _CAUSES.get(end.cause, Status.LOST)
+    with store.transaction():
+        store.change(
+            agent.id,
+            time.time(),
+            only_from=LIVING,
+            status=status,
+            status_detail=end.reason or _how(end),
+            exit_code=end.code,
+            exit_signal=end.signal,
+            ended_at=end.at,
+            evidence=Evidence(
+                "reconcile" if status is Status.LOST else "exit", end.reason or _how(end), end.at
+            ),
+        )
+        store.close_receipts(agent.id, "the program has ended", end.at)
+    _unlock_worktree(agent)
+
+
+def _end_without_record(store: Store, agent: Agent, folder: Path) -> Exit:
+    """Nobody holds it, and nobody wrote down how it ended."""
+    now = time.time()
+    if agent.pid is None and read_holder(folder) is None:
+        _undo_intent(store, agent)
+        return Exit("failed", now, reason="interrupted while creating")
+    if agent.boot_id and agent.boot_id != boot_id():
+        return Exit("interrupted", now, reason="the machine was restarted")
+    return Exit("lost", now, reason="its keeper is gone without a record")
+
+
+def _undo_intent(store: Store, agent: Agent) -> None:
+    from fleet_tui import intents
+
+    # What stands in the way stays visible through fleet doctor; the row must be judged all the same.
+    with contextlib.suppress(FleetError, OSError):
+        intents.undo(agent, intents.Intent.read(store.intent(agent.id)))
+
+
+def _unlock_worktree(agent: Agent) -> None:
+    from fleet_tui import git
+
+    with contextlib.suppress(FleetError, OSError):
+        git.unlock(Path(agent.worktree))
+
+
+def _how(end: Exit) -> str:
+    if end.signal is not None:
+        return f"signal {end.signal}"
+    return f"code {end.code}" if end.code is not None else ""
+
+
+# ── a lost store ────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def copy_row(agent: Agent, intent: Mapping[str, Any]) -> None:
+    """Beside what the holder writes: with it a lost store can be made anew."""
+    from dataclasses import asdict
+
+    path = paths.agent(agent.id) / "agent.json"
+    data = json.dumps({"agent": asdict(agent), "intent": intent})
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+    with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+        file.write(data)
+
+
+def restore(store: Store) -> list[Agent]:
+    """Rows for agents that have a folder but no row."""
+    copies = list(_copies())
+    if not copies:
+        return []
+    with store.transaction():
+        known = {agent.id for agent in store.agents()}
+        lost = [(agent, intent) for agent, intent in copies if agent.id not in known]
+        for agent, intent in lost:
+            batch = Batch(agent.batch, agent.project, agent.created_at)
+            store.add_batch(batch, Path(agent.project).name, [(agent, intent)])
+    return [agent for agent, _ in lost]
+
+
+def _copies() -> Iterator[tuple[Agent, dict[str, Any]]]:
+    for file in sorted((paths.state() / "agents").glob("*/agent.json")):
+        try:
+            values = json.loads(file.read_bytes())
+            row = values["agent"]
+            runs = [int(entry.name) for entry in file.parent.iterdir() if entry.name.isdigit()]
+            row |= {
+                "argv": tuple(row["argv"]),
+                "status": Status.UNKNOWN,
+                "evidence": None,
+                "run": max(runs, default=1),
+                "pid": None,
+                "keeper_pid": None,
+            }
+            yield _as_killed(Agent(**row)), values["intent"]
+        except (OSError, ValueError, KeyError, TypeError):
+            continue
+
+
+def _as_killed(agent: Agent) -> Agent:
+    """The copy was written when the agent was made; a worktree in the trash tells that it was killed since."""
+    from fleet_tui import git
+
+    waiting = paths.trash(Path(agent.worktree).parent)
+    # A record in the trash that cannot be read must not keep the agents from being found again.
+    with contextlib.suppress(FleetError):
+        for entry in git.trashed(waiting) if waiting.is_dir() else ():
+            if entry.original == Path(agent.worktree):
+                return replace(agent, status=Status.KILLED, trash=str(entry.path), ended_at=entry.at)
+    return agent

@@ -1,0 +1,319 @@
+"""By which signs a program's status is known: rules as data, and how each kind of sign is matched.
+
+A profile's `[status]` table becomes `Signals`, travels to the screen server as plain data, and is applied there by
+`status`. Titles and screens are matched by regular expressions, hooks and events by the values they carry.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from fleet_tui import patience
+from fleet_tui.models import Status
+
+MAX_TEXT = 300
+SCREEN_LINES = 16
+"""How many lines from the bottom a rule looks at, unless it says otherwise; blank ones do not count."""
+SCREEN_CHARS = 6000
+"""And how much of them, so that no pattern is kept busy by what a program prints."""
+KINDS = ("permission", "question", "trust", "login")
+"""What a blocked agent waits for."""
+
+NOWHERE = 10_000
+"""A column that no line reaches."""
+
+_FRAME = re.compile(r"[\u2500-\u257f\u2580-\u259f]")
+_CHOICE = re.compile(r"^\W*(\d{1,2})[.)]\s+(\S.*)$")
+_NUMBER = re.compile(r"^\d{1,2}[.)] ")
+_POINTED_NUMBER = re.compile(r"^\s*[❯›▶●>] *\d{1,2}[.)] ")
+_PATH = re.compile(r"\{([^{}]*)\}")
+_POINTED = re.compile(r"^\s*[❯›▶●] +(?P<label>\S)")
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """One sign, and what it means."""
+
+    name: str
+    status: Status
+    kind: str = ""
+    """For blocked: what it waits for."""
+    match: str = ""
+    """For titles and screens: a regular expression; its groups `text` and `reset` are told."""
+    where: Mapping[str, str] = field(default_factory=dict)
+    """For hooks and events: a pattern for the whole value at each dotted path."""
+    text: str = ""
+    """For hooks and events: what is told, with dotted paths in braces; of several, separated by ` | `, the first that
+    says something."""
+    keeps: tuple[str, ...] = ()
+    """Statuses told by the same source that this one does not take the place of: an error outlasts its turn."""
+    from_helpers: bool = False
+    """Whether an event counts that comes from a conversation which the agent's own has started."""
+    lines: int = SCREEN_LINES
+    over: tuple[str, ...] = ()
+    """Better sources that this sign corrects, as `title` or `osc7501:working`."""
+    has_pointer: bool = False
+    """Its choices are not numbered: the one that Enter takes is pointed at."""
+    buttons: tuple[str, ...] = ()
+    """Its choices stand beside each other, in this order: the one that Enter takes is painted unlike the others."""
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """One way to answer a question."""
+
+    number: str
+    label: str
+    moves: int | None = None
+    """How many places it stands behind what Enter takes now; None where its number is its key."""
+    is_beside: bool = False
+    """The choices stand beside each other rather than below."""
+    is_pointed: bool = False
+    """It has a number, and is pointed at."""
+
+
+Painted = Callable[[int], Sequence[tuple[str, object]]]
+"""A row of the screen as runs of text, each with what it looks like."""
+
+
+@dataclass(frozen=True, slots=True)
+class Signals:
+    """All rules of one profile."""
+
+    quiet_is_idle: bool = True
+    """Silence is the only sign that the program waits."""
+    title: tuple[Rule, ...] = ()
+    screen: tuple[Rule, ...] = ()
+    hook: tuple[Rule, ...] = ()
+    event: tuple[Rule, ...] = ()
+    reports: bool = False
+    """The program reports by itself in its terminal (OSC 7501)."""
+    report: tuple[Rule, ...] = ()
+    """What the words of a reported error mean."""
+    allow: str = "(?i)(yes|allow|approve|proceed|trust|accept|continue)"
+    """The label of the choice that says yes, as a pattern for its beginning."""
+    deny: str = "(?i)(no|deny|reject|quit|cancel|don't)"
+    deny_key: str = ""
+    """The key that says no, where the choice that does only leads to a place for words."""
+    free: str = ""
+    """The label of a choice that takes words."""
+    settle: float = 0.2
+    """Seconds between a pasted prompt and its Enter; more for a long one."""
+    confirm: float = 2.0
+    """Seconds in which it has to show that it took a prompt, before Enter is pressed once more."""
+    decisions: Mapping[str, str] = field(default_factory=dict)
+    """What a hook that decides prints to allow and to deny."""
+
+    @property
+    def speaks(self) -> bool:
+        """Whether anything but silence tells that the program waits."""
+        calm = (Status.IDLE, Status.DONE)
+        rules = (*self.title, *self.screen, *self.event)
+        return self.reports or any(rule.status in calm for rule in rules)
+
+    def to_plain(self) -> dict[str, Any]:
+        return asdict(self)
+
+    @classmethod
+    def from_plain(cls, values: Mapping[str, Any]) -> Signals:
+        """Also of what another version has written: unknown fields are passed over."""
+        known = {name: values[name] for name in cls.__dataclass_fields__ if name in values}
+        for name in ("title", "screen", "hook", "event", "report"):
+            known[name] = tuple(_rule(rule) for rule in known.get(name, ()))
+        return cls(**known)
+
+
+def _rule(values: Mapping[str, Any]) -> Rule:
+    known = {name: values[name] for name in Rule.__dataclass_fields__ if name in values}
+    known["status"] = Status(known["status"])
+    for name in ("over", "keeps", "buttons"):
+        known[name] = tuple(known.get(name, ()))
+    return Rule(**known)
+
+
+@dataclass(frozen=True, slots=True)
+class Sign:
+    """A rule that matches, and what was found by it."""
+
+    rule: Rule
+    text: str = ""
+    reset: str = ""
+
+
+# ── titles and screens ──────────────────────────────────────────────────────────────────────────────────────────
+
+
+class Patterns:
+    """The rules of one source, compiled once."""
+
+    def __init__(self, rules: Iterable[Rule]) -> None:
+        self._rules = [(rule, re.compile(rule.match)) for rule in rules]
+        self.given_up: list[Rule] = []
+        """Rules that took too long once and are not asked again."""
+
+    def __bool__(self) -> bool:
+        return bool(self._rules)
+
+    def in_title(self, title: str) -> Sign | None:
+        return self._first(lambda _rule: title)
+
+    def on_screen(self, lines: Sequence[str]) -> Sign | None:
+        """The first rule that matches the bottom of the screen, wherever its lines are broken."""
+        written = [line for line in lines if line.strip()]
+        texts: dict[int, str] = {}
+
+        def looked_at(rule: Rule) -> str:
+            if rule.lines not in texts:
+                texts[rule.lines] = flat(written[-rule.lines :])[-SCREEN_CHARS:]
+            return texts[rule.lines]
+
+        return self._first(looked_at)
+
+    def _first(self, text_for: Callable[[Rule], str]) -> Sign | None:
+        for rule, pattern in list(self._rules):
+            try:
+                with patience.limited():
+                    found = pattern.search(text_for(rule))
+            except patience.Impatient:
+                self.given_up.append(rule)
+                self._rules.remove((rule, pattern))
+                continue
+            if found:
+                return _sign(rule, found)
+        return None
+
+
+def _sign(rule: Rule, found: re.Match[str]) -> Sign:
+    groups = found.groupdict()
+    return Sign(rule, told(groups.get("text") or ""), told(groups.get("reset") or ""))
+
+
+def flat(lines: Iterable[str]) -> str:
+    """Lines as one text without frames: a sentence reads the same at every width."""
+    return " ".join(" ".join(_FRAME.sub(" ", line) for line in lines).split())
+
+
+def told(text: str) -> str:
+    """A text as it may be shown in a row: one line of bounded length without control characters."""
+    words = "".join(char if char.isprintable() else " " for char in text[: MAX_TEXT * 4]).split()
+    return " ".join(words)[:MAX_TEXT]
+
+
+# ── choices ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def numbered_choices(lines: Sequence[str]) -> tuple[Choice, ...]:
+    """The last list of numbered choices on a screen; labels that were wrapped are put together."""
+    found: list[str] = []
+    pointed = 0
+    column = NOWHERE
+    for line in lines:
+        text = _FRAME.sub(" ", line).rstrip()
+        match = _CHOICE.match(text)
+        if match and int(match[1]) in (1, len(found) + 1):
+            found = [*found[: int(match[1]) - 1], match[2]]
+            column = match.start(1)
+            pointed = len(found) if _POINTED_NUMBER.match(text) else pointed
+        elif match is None and text and len(text) - len(text.lstrip()) >= column:
+            found[-1] += " " + text.strip()
+        else:
+            # What stands further left is no part of the label, such as a spinner below the list.
+            column = NOWHERE
+    return tuple(
+        Choice(str(number), told(label), is_pointed=number == pointed)
+        for number, label in enumerate(found, start=1)
+    )
+
+
+def is_pointed_list(lines: Sequence[str]) -> bool:
+    """Whether one of the numbered lines on the screen is pointed at."""
+    return any(_POINTED_NUMBER.match(_FRAME.sub(" ", line)) for line in lines)
+
+
+def pointed_choices(lines: Sequence[str]) -> tuple[Choice, ...]:
+    """The choices around the one that is pointed at: the lines that begin in the same column."""
+    for place in range(len(lines) - 1, -1, -1):
+        pointed = _POINTED.match(lines[place])
+        if pointed:
+            column = pointed.start("label")
+            first, last = place, place
+            while first and _begins_at(lines[first - 1], column):
+                first -= 1
+            while last + 1 < len(lines) and _begins_at(lines[last + 1], column):
+                last += 1
+            return tuple(
+                Choice(str(number), told(_NUMBER.sub("", lines[row][column:])), row - place)
+                for number, row in enumerate(range(first, last + 1), start=1)
+            )
+    return ()
+
+
+def buttons(lines: Sequence[str], labels: Sequence[str], painted: Painted) -> tuple[Choice, ...]:
+    """Choices beside each other, in the lowest row that has them all; none unless exactly one of them stands out."""
+    pattern = re.compile(r"\s+".join(f"({re.escape(label)})" for label in labels))
+    for place in range(len(lines) - 1, -1, -1):
+        if pattern.search(lines[place]):
+            return _standing_out(painted(place), pattern, labels)
+    return ()
+
+
+def _standing_out(
+    runs: Sequence[tuple[str, object]], pattern: re.Pattern[str], labels: Sequence[str]
+) -> tuple[Choice, ...]:
+    looks = [look for text, look in runs for _ in text]
+    found = pattern.search("".join(text for text, _ in runs))
+    if found is None:
+        return ()
+    ground = max(set(looks), key=looks.count)
+    own = [set(looks[found.start(n) : found.end(n)]) for n in range(1, len(labels) + 1)]
+    odd = [n for n, look in enumerate(own) if look != {ground}]
+    if len(odd) != 1:
+        return ()
+    return tuple(Choice(str(n + 1), label, n - odd[0], is_beside=True) for n, label in enumerate(labels))
+
+
+def _begins_at(line: str, column: int) -> bool:
+    return bool(line[column : column + 1].strip()) and not line[:column].strip()
+
+
+# ── hooks and events ────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def in_values(rules: Iterable[Rule], values: Mapping[str, Any]) -> Sign | None:
+    """The first rule whose conditions these values meet."""
+    for rule in rules:
+        if rule.where and all(_meets(values, path, wanted) for path, wanted in rule.where.items()):
+            return Sign(rule, told(_first_text(values, rule.text)))
+    return None
+
+
+def _meets(values: Mapping[str, Any], path: str, wanted: str) -> bool:
+    value = at_path(values, path)
+    return isinstance(value, str | int | float) and re.fullmatch(wanted, str(value)) is not None
+
+
+def _first_text(values: Mapping[str, Any], texts: str) -> str:
+    filled = (_PATH.sub(lambda found: _shown(at_path(values, found[1])), text) for text in texts.split(" | "))
+    return next((text for text in filled if text.strip()), "")
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, list):
+        return ", ".join(_shown(one) for one in value if isinstance(one, str | int | float))
+    return str(value)[: MAX_TEXT * 4] if isinstance(value, str | int | float) else ""
+
+
+def at_path(values: Mapping[str, Any], path: str) -> Any:
+    """The value at a dotted path; numbers go into lists. None where there is nothing."""
+    found: Any = values
+    for part in path.split("."):
+        if isinstance(found, Mapping):
+            found = found.get(part)
+        elif isinstance(found, list) and part.isdigit() and int(part) < len(found):
+            found = found[int(part)]
+        else:
+            return None
+    return found

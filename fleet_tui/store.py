@@ -1,0 +1,516 @@
+"""What is true, in one SQLite file per user; the only module with SQL.
+
+Every change is one transaction that also writes a journal line. Readers in other processes notice changes by
+`version()`. A store that is locked, corrupt or newer than this program is an error, never an empty fleet.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sqlite3
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, fields
+from pathlib import Path
+from typing import Any
+
+from fleet_tui import reserve
+from fleet_tui.errors import NotFound, StoreError
+from fleet_tui.models import ENDED, Agent, Batch, Evidence, FleetState, Prompted, Receipt, Status
+
+SCHEMA_VERSION = 2
+BUSY_SECONDS = 10.0
+NETWORK_FILESYSTEMS = frozenset(
+    {"nfs", "nfs4", "cifs", "smb3", "smbfs", "sshfs", "fuse.sshfs", "9p", "afs", "ceph"}
+)
+
+MIGRATIONS: dict[int, str] = {
+    1: """
+create table spending (
+    agent           text primary key references agent (id),
+    input_tokens    integer not null,
+    cached_tokens   integer not null,
+    output_tokens   integer not null,
+    cost            real,
+    context_tokens  integer,
+    context_limit   integer,
+    model           text not null,
+    at              real not null,
+    cost_before     real not null,
+    sources         text not null -- JSON: the files that this was read from, and how far
+) strict;
+create index if not exists receipt_by_agent on receipt (agent)
+""",
+}
+"""From version N to N + 1: statements that only add. Version 1 is schema.sql."""
+
+_COLUMNS = [field.name for field in fields(Agent)]
+_SELECT = f"select {', '.join(_COLUMNS)} from agent"  # noqa: S608 - column names of our own
+_RECEIPT = "select id, agent, text, state, reason, at from receipt"
+_STATUSES = frozenset(Status)
+_ENDED = ", ".join(f"'{status}'" for status in sorted(ENDED))
+
+
+class Store:
+    """One connection to the fleet's file. Make a new one in each process: connections do not cross a fork."""
+
+    def __init__(self, path: Path, *, busy_seconds: float = BUSY_SECONDS) -> None:
+        self.path = path
+        self.is_newer = False
+        """The file was written by a newer program: reading works, changing is refused."""
+        self._version = -1
+        _refuse_network(path)
+        reserve.look_after(path.parent)
+        with _as_store_errors(path):
+            self._db = self._open(busy_seconds)
+
+    def _open(self, busy_seconds: float) -> sqlite3.Connection:
+        old = os.umask(0o077)
+        try:
+            db = sqlite3.connect(
+                self.path, timeout=busy_seconds, isolation_level=None, check_same_thread=False
+            )
+            try:
+                self._prepare(db)
+            except BaseException:
+                db.close()
+                raise
+        finally:
+            os.umask(old)
+        return db
+
+    def _prepare(self, db: sqlite3.Connection) -> None:
+        db.row_factory = sqlite3.Row
+        found = db.execute("pragma user_version").fetchone()[0]
+        if found != SCHEMA_VERSION:
+            self._migrate(db, found)
+        db.execute("pragma synchronous = normal")
+        db.execute("pragma foreign_keys = on")
+
+    def _migrate(self, db: sqlite3.Connection, found: int) -> None:
+        if found > SCHEMA_VERSION:
+            self.is_newer = True
+            return
+        db.execute("pragma journal_mode = wal")
+        db.execute("begin immediate")
+        found = db.execute("pragma user_version").fetchone()[0]
+        if found == 0:
+            script = Path(__file__).with_name("schema.sql").read_text(encoding="utf-8")
+            for statement in _statements(script):
+                db.execute(statement)
+            found = 1
+        while found < SCHEMA_VERSION:
+            for statement in _statements(MIGRATIONS[found]):
+                db.execute(statement)
+            found += 1
+        db.execute(f"pragma user_version = {SCHEMA_VERSION}")
+        db.execute("commit")
+
+    def close(self) -> None:
+        self._db.close()
+
+    # ── transactions ────────────────────────────────────────────────────────────────────────────────────────────
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        """All or nothing. IMMEDIATE, because a transaction that starts as a reader cannot wait to become a writer."""
+        if self.is_newer:
+            raise StoreError(
+                f"{self.path} was written by a newer fleet-tui, and this one may only read it",
+                hint="restart with the newer version",
+            )
+        reserve.look_after(self.path.parent)
+        with _as_store_errors(self.path):
+            self._db.execute("begin immediate")
+            try:
+                yield
+                self._db.execute("commit")
+            except BaseException:
+                if self._db.in_transaction:
+                    self._db.execute("rollback")
+                raise
+
+    @contextmanager
+    def reading(self) -> Iterator[None]:
+        """Everything read inside is of one moment."""
+        with _as_store_errors(self.path):
+            self._db.execute("begin")
+            try:
+                yield
+            finally:
+                self._db.execute("rollback")
+
+    def version(self) -> int:
+        """A number that changes when another connection has changed the store."""
+        with _as_store_errors(self.path):
+            found = int(self._db.execute("pragma data_version").fetchone()[0])
+            if found != self._version:
+                # Whoever has changed it may have been a newer program, and brought it up to its own version.
+                self._version = found
+                self.is_newer = self._db.execute("pragma user_version").fetchone()[0] > SCHEMA_VERSION
+            return found
+
+    def _journal(
+        self,
+        at: float,
+        agent: str,
+        kind: str,
+        data: Mapping[str, Any],
+        run: int | None = None,
+        seq: int | None = None,
+    ) -> bool:
+        cursor = self._db.execute(
+            "insert into journal (at, agent, kind, data, run, seq) values (?, ?, ?, ?, ?, ?) on conflict do nothing",
+            (at, agent, kind, json.dumps(data), run, seq),
+        )
+        return cursor.rowcount > 0
+
+    # ── projects, batches, agents ───────────────────────────────────────────────────────────────────────────────
+
+    def add_batch(
+        self, batch: Batch, project_name: str, agents: Sequence[tuple[Agent, Mapping[str, Any]]]
+    ) -> None:
+        """A batch and its agents with their intents; call inside a transaction."""
+        self._db.execute(
+            "insert into project (root, name, created_at) values (?, ?, ?) on conflict do nothing",
+            (batch.project, project_name, batch.created_at),
+        )
+        added = self._db.execute(
+            "insert into batch (id, project, prompt, created_at) values (?, ?, ?, ?) on conflict do nothing",
+            (batch.id, batch.project, batch.prompt, batch.created_at),
+        )
+        if added.rowcount:
+            self._journal(batch.created_at, "", "batch-added", {"batch": batch.id})
+        for agent, intent in agents:
+            self._add_agent(agent, intent)
+
+    def _add_agent(self, agent: Agent, intent: Mapping[str, Any]) -> None:
+        values = [_to_column(agent, name) for name in _COLUMNS] + [json.dumps(intent)]
+        marks = ", ".join("?" * len(values))
+        self._db.execute(
+            f"insert into agent ({', '.join(_COLUMNS)}, intent) values ({marks})",  # noqa: S608 - names of our own
+            values,
+        )
+        self._journal(agent.created_at, agent.id, "agent-added", {"name": agent.name, "status": agent.status})
+
+    def move_project(self, old: str, new: str, *, name: str, git_dir: str, at: float) -> None:
+        """Let all agents and batches of a project belong to another root; call inside a transaction."""
+        self._db.execute("pragma defer_foreign_keys = on")
+        self._db.execute(
+            "insert into project (root, name, created_at) values (?, ?, ?) on conflict do nothing",
+            (new, name, at),
+        )
+        self._db.execute(
+            "insert into batch (id, project, prompt, created_at) "
+            "select id, ?, prompt, created_at from batch where project = ? on conflict do nothing",
+            (new, old),
+        )
+        for agent in self.agents(old):
+            intent = {**self.intent(agent.id), "repository": new, "git_dir": git_dir}
+            self.change(agent.id, at, project=new, intent=json.dumps(intent))
+        self._db.execute("delete from batch where project = ?", (old,))
+        self._db.execute("delete from project where root = ?", (old,))
+
+    def taken_names(self, project: str, names: Sequence[str]) -> list[str]:
+        """Those names that an agent of the project already has; a killed or failed one has given its name back."""
+        marks = ", ".join("?" * len(names))
+        rows = self._db.execute(
+            f"select distinct name from agent where project = ? and name in ({marks}) "  # noqa: S608 - marks only
+            "and status not in ('killed', 'failed')",
+            (project, *names),
+        )
+        return [row["name"] for row in rows]
+
+    def used_ports(self) -> set[int]:
+        rows = self._db.execute(f"select port_base from agent where status not in ({_ENDED})")  # noqa: S608 - constants
+        return {row["port_base"] for row in rows}
+
+    def agents(self, project: str | None = None) -> list[Agent]:
+        where, values = (" where project = ?", (project,)) if project is not None else ("", ())
+        with _as_store_errors(self.path):
+            return [
+                _agent(row)
+                for row in self._db.execute(f"{_SELECT}{where} order by created_at, rowid", values)
+            ]
+
+    def is_empty(self) -> bool:
+        """No agent was ever added, or the file is not the one that they were added to."""
+        with _as_store_errors(self.path):
+            return self._db.execute("select 1 from agent limit 1").fetchone() is None
+
+    def agent(self, agent_id: str) -> Agent:
+        with _as_store_errors(self.path):
+            row = self._db.execute(f"{_SELECT} where id = ?", (agent_id,)).fetchone()
+        if row is None:
+            raise NotFound(f"no agent with the id {agent_id!r}", hint="fleet list -a shows all of them")
+        return _agent(row)
+
+    def live(self) -> list[tuple[Agent, int]]:
+        """Agents that have not ended, each with how much of its events was taken over."""
+        with _as_store_errors(self.path):
+            rows = self._db.execute(
+                f"select {', '.join(_COLUMNS)}, events_read from agent "  # noqa: S608 - names and constants of our own
+                f"where status not in ({_ENDED})"
+            )
+            return [(_agent(row), int(row["events_read"])) for row in rows]
+
+    def without_conversation(self, ended_since: float) -> list[Agent]:
+        """Agents whose program chooses the id of its conversation and has not been seen to; of those that have
+        ended, the latest."""
+        with _as_store_errors(self.path):
+            rows = self._db.execute(
+                f"{_SELECT} where session_id = '' and case when intent <> '' then json_extract(intent, '$.captures_since') end "
+                f"and (status not in ({_ENDED}) or ended_at >= ?)",
+                (ended_since,),
+            )
+            return [_agent(row) for row in rows]
+
+    def intent(self, agent_id: str) -> dict[str, Any]:
+        with _as_store_errors(self.path):
+            row = self._db.execute("select intent from agent where id = ?", (agent_id,)).fetchone()
+        found: dict[str, Any] = json.loads(row["intent"]) if row and row["intent"] else {}
+        return found
+
+    def state(self) -> FleetState:
+        """All that a face shows, of one moment."""
+        with self.reading():
+            batches = tuple(
+                Batch(row["id"], row["project"], row["created_at"], row["prompt"])
+                for row in self._db.execute(
+                    "select id, project, created_at, prompt from batch order by created_at"
+                )
+            )
+            last = self._db.execute("select coalesce(max(id), 0) from journal").fetchone()[0]
+            return FleetState(tuple(self.agents()), batches, int(last), self.prompted())
+
+    def projects(self) -> dict[str, str]:
+        """Root → name."""
+        with _as_store_errors(self.path):
+            return {row["root"]: row["name"] for row in self._db.execute("select root, name from project")}
+
+    # ── changes ─────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def change(self, agent_id: str, at: float, *, only_from: Sequence[Status] = (), **values: Any) -> bool:
+        """Set columns of one agent and journal it; False when its status was not one of `only_from`."""
+        settings = [f"{name} = ?" for name in values]
+        parameters = [_plain(value) for value in values.values()]
+        if "status" in values:
+            # A status that is said again has lasted since it was first said.
+            settings.append("status_since = case when status = ? then status_since else ? end")
+            parameters += [str(values["status"]), at]
+        guard = f" and status in ({', '.join('?' * len(only_from))})" if only_from else ""
+        cursor = self._db.execute(
+            f"update agent set {', '.join(settings)} where id = ?{guard}",  # noqa: S608 - names come from code, never from input
+            (*parameters, agent_id, *map(str, only_from)),
+        )
+        if cursor.rowcount:
+            shown = {
+                name: _plain(value) for name, value in values.items() if name not in {"intent", "events_read"}
+            }
+            self._journal(at, agent_id, "agent-changed", shown)
+        return cursor.rowcount > 0
+
+    def take_over(
+        self, agent_id: str, run: int, read_to: int, events: Sequence[Mapping[str, Any]]
+    ) -> list[Mapping[str, Any]]:
+        """Journal a holder's events, each once; returns those that were new. Call inside a transaction."""
+        fresh = [
+            event
+            for event in events
+            if self._journal(event["at"], agent_id, event["kind"], event.get("data", {}), run, event["seq"])
+        ]
+        self._db.execute(
+            "update agent set events_read = ? where id = ? and run = ?", (read_to, agent_id, run)
+        )
+        return fresh
+
+    def set_receipt(
+        self, receipt_id: str, agent_id: str, text: str, state: str, reason: str, at: float
+    ) -> None:
+        self._db.execute(
+            "insert into receipt (id, agent, text, state, reason, at) values (?, ?, ?, ?, ?, ?) "
+            "on conflict (id) do update set state = excluded.state, reason = excluded.reason, at = excluded.at",
+            (receipt_id, agent_id, text, state, reason, at),
+        )
+        self._journal(at, agent_id, "receipt", {"id": receipt_id, "state": state, "reason": reason})
+
+    def move_receipt(self, receipt_id: str, state: str, reason: str, at: float) -> None:
+        """What the holder says of a prompt. It only goes forward: news may come by two ways."""
+        self._db.execute(
+            f"update receipt set state = ?, reason = ?, at = ? where id = ? and {_place('state')} <= {_place('?')}",  # noqa: S608 - constants
+            (state, reason, at, receipt_id, state),
+        )
+
+    def close_receipts(self, agent_id: str, reason: str, at: float) -> None:
+        """No holder is left to bring an agent's prompts forward."""
+        self._db.execute(
+            "update receipt set state = iif(state = 'accepted', 'answered', 'refused'), reason = ?, at = ? "
+            "where agent = ? and state not in ('answered', 'refused') and not (state = 'typed' and reason != '')",
+            (reason, at, agent_id),
+        )
+
+    def receipt(self, receipt_id: str) -> Receipt:
+        with _as_store_errors(self.path):
+            row = self._db.execute(f"{_RECEIPT} where id = ?", (receipt_id,)).fetchone()
+        if row is None:
+            raise NotFound(f"no prompt {receipt_id!r}", hint="fleet prompt says the id of each")
+        return Receipt(**row)
+
+    def prompted(self) -> dict[str, Prompted]:
+        """What became of the prompts of each living agent."""
+        with _as_store_errors(self.path):
+            # With one max() in a query, SQLite takes plain columns from the row that has it.
+            rows = self._db.execute(
+                "select receipt.agent, sum(receipt.state = 'queued') as queued, receipt.state, receipt.reason, "  # noqa: S608 - constants
+                "max(receipt.rowid) from receipt join agent on agent.id = receipt.agent "
+                f"where agent.status not in ({_ENDED}) group by receipt.agent"
+            )
+            return {row["agent"]: Prompted(row["queued"], row["state"], row["reason"]) for row in rows}
+
+    def receipts(self, agent_id: str, limit: int = 100) -> list[Receipt]:
+        """The newest prompts of an agent, oldest first."""
+        with _as_store_errors(self.path):
+            rows = self._db.execute(
+                f"{_RECEIPT} where agent = ? order by rowid desc limit ?", (agent_id, limit)
+            ).fetchall()
+        return [Receipt(**row) for row in reversed(rows)]
+
+    def spending(self) -> dict[str, dict[str, Any]]:
+        """What was last read of each agent's spending."""
+        with _as_store_errors(self.path):
+            return {row["agent"]: dict(row) for row in self._db.execute("select * from spending")}
+
+    def set_spending(self, agent_id: str, values: Mapping[str, Any]) -> None:
+        """Keep what was read; not journaled, since it can be read again from where it came."""
+        self._db.execute(
+            f"insert or replace into spending (agent, {', '.join(values)}) "  # noqa: S608 - names come from code, never from input
+            f"values (?{', ?' * len(values)})",
+            (agent_id, *values.values()),
+        )
+
+    def journal(self, since: int, limit: int = 1000) -> list[dict[str, Any]]:
+        with _as_store_errors(self.path):
+            rows = self._db.execute(
+                "select id, at, agent, kind, data from journal where id > ? order by id limit ?",
+                (since, limit),
+            )
+            return [dict(row) | {"data": json.loads(row["data"])} for row in rows]
+
+    def moved_since(self, journal_id: int) -> frozenset[str]:
+        """The agents whose status was written after that line of the journal."""
+        with _as_store_errors(self.path):
+            rows = self._db.execute(
+                "select distinct agent from journal where id > ? and kind in ('agent-changed', 'agent-added') "
+                "and json_extract(data, '$.status') is not null",
+                (journal_id,),
+            )
+            return frozenset(row["agent"] for row in rows)
+
+    def prune_journal(self, before: float) -> None:
+        """Forget what happened long ago, of agents that have ended since."""
+        with self.transaction():
+            self._db.execute(
+                f"delete from journal where at < ? and agent not in (select id from agent where status not in ({_ENDED}))",  # noqa: S608 - constants
+                (before,),
+            )
+
+    def check(self) -> list[str]:
+        """What SQLite finds wrong with the file; empty when sound."""
+        with _as_store_errors(self.path):
+            found = [row[0] for row in self._db.execute("pragma quick_check")]
+        return [] if found == ["ok"] else found
+
+
+def _place(state: str) -> str:
+    """How far along a prompt's state is, as SQL."""
+    return f"case {state} when 'queued' then 0 when 'typed' then 1 when 'accepted' then 2 else 3 end"
+
+
+def _statements(script: str) -> Iterator[str]:
+    text = "\n".join(line.split("--")[0] for line in script.splitlines())
+    return (part.strip() for part in text.split(";") if part.strip())
+
+
+def _to_column(agent: Agent, name: str) -> Any:
+    value = getattr(agent, name)
+    return "" if name == "evidence" and value is None else _plain(value)
+
+
+def _evidence(values: Mapping[str, Any]) -> Evidence:
+    """Also of what another version has written: unknown fields are passed over."""
+    known = {name: values[name] for name in Evidence.__dataclass_fields__ if name in values}
+    return Evidence(
+        **known | {"choices": tuple((str(key), str(says)) for key, says in known.get("choices", ()))}
+    )
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Evidence):
+        return json.dumps(asdict(value))
+    if isinstance(value, tuple | list | dict):
+        return json.dumps(value)
+    if isinstance(value, Status):
+        return str(value)
+    if isinstance(value, bool):
+        return int(value)
+    return value
+
+
+def _agent(row: sqlite3.Row) -> Agent:
+    values = {name: row[name] for name in _COLUMNS}
+    values["argv"] = tuple(json.loads(values["argv"]))
+    # A newer program may know more statuses than this one.
+    values["status"] = Status(values["status"]) if values["status"] in _STATUSES else Status.UNKNOWN
+    values["branch_made"] = bool(values["branch_made"])
+    evidence = values["evidence"]
+    values["evidence"] = _evidence(json.loads(evidence)) if evidence else None
+    return Agent(**values)
+
+
+@contextmanager
+def _as_store_errors(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except sqlite3.OperationalError as error:
+        text = str(error)
+        if "locked" in text or "busy" in text:
+            raise StoreError(
+                f"the store {path} stayed locked by another process",
+                hint="try again in a moment",
+            ) from error
+        if any(said in text for said in ("disk is full", "disk I/O", "readonly", "unable to open")):
+            raise StoreError(
+                f"the store {path} cannot be written: {text}", hint="check space and permissions"
+            ) from error
+        raise StoreError(f"the store {path} failed: {text}", hint="run: fleet doctor") from error
+    except sqlite3.DatabaseError as error:
+        if isinstance(error, sqlite3.IntegrityError):
+            raise
+        raise StoreError(
+            f"the store {path} is damaged: {error}",
+            hint="agents are still running; move the file away and run: fleet list --repair",
+        ) from error
+
+
+def _refuse_network(path: Path) -> None:
+    """SQLite's locks do not hold on a network filesystem."""
+    try:
+        mounts = Path("/proc/self/mounts").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return
+    folder = os.path.realpath(path.parent)
+    best, kind = "", ""
+    for line in mounts.splitlines():
+        fields = line.split(" ")
+        if len(fields) < 3:
+            continue
+        point = fields[1].replace("\\040", " ")
+        inside = folder == point or folder.startswith(point.rstrip("/") + "/")
+        if inside and len(point) >= len(best):
+            best, kind = point, fields[2]
+    if kind in NETWORK_FILESYSTEMS:
+        raise StoreError(
+            f"the store's folder {folder} is on a network filesystem ({kind})",
+            hint="set XDG_STATE_HOME to a local folder",
+        )

@@ -1,0 +1,252 @@
+"""Which chord does what: the table of actions with the user's own keys laid over it.
+
+Refuses a keymap in which one chord would mean two things. Pure apart from reading the configuration; no Textual.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from fleet_tui.errors import UsageError
+from fleet_tui.tui.actions import ACTIONS, BY_ID, GROUPS, Action, Context
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+PRESETS: Mapping[str, Mapping[str, tuple[str, ...]]] = {"tmux": {"leader": ("ctrl+b",)}}
+"""`preset = "tmux"` under [keys]."""
+
+_NAMED = {
+    "]": "right_square_bracket", "[": "left_square_bracket", "/": "slash", "?": "question_mark", ":": "colon",
+    "|": "vertical_line", ".": "full_stop", ",": "comma", "<": "less_than_sign", ">": "greater_than_sign",
+    "\\": "backslash", "=": "equals_sign", "+": "plus", "-": "minus", "!": "exclamation_mark", "@": "at",
+    "#": "number_sign", "$": "dollar_sign", "%": "percent_sign", "&": "ampersand", "*": "asterisk", ";": "semicolon",
+    "'": "apostrophe", '"': "quotation_mark", "(": "left_parenthesis", ")": "right_parenthesis", "_": "underscore",
+    "`": "grave_accent", "~": "tilde", "^": "circumflex_accent", "{": "left_curly_bracket", "}": "right_curly_bracket",
+}  # fmt: skip
+_SHOWN = {
+    "enter": "↵",
+    "up": "↑",
+    "down": "↓",
+    "left": "←",
+    "right": "→",
+    "f12": "F12",
+    "f11": "F11",
+    "f1": "F1",
+    "pageup": "pgup",
+    "pagedown": "pgdn",
+    "escape": "esc",
+}
+_ALSO = {"esc": "escape", "return": "enter", "pgup": "pageup", "pgdn": "pagedown", "del": "delete"}
+"""Other names of keys, as the screen or a keyboard has them."""
+_MODIFIERS = ("alt", "ctrl", "shift", "super")
+_SPECIAL = frozenset(
+    {"enter", "tab", "space", "backspace", "delete", "insert", "escape", "home", "end", "pageup", "pagedown"}
+    | {"up", "down", "left", "right"} | {f"f{number}" for number in range(1, 25)}
+)  # fmt: skip
+_AGENTS_OWN = frozenset(
+    {"escape", "enter", "tab", "space", "backspace", *(f"ctrl+{letter}" for letter in "cdegkorstwx")}
+    | {f"alt+{digit}" for digit in "123456789"}
+)
+"""What agents and shells need for themselves; never reserved while typing."""
+_OUTSIDE = {
+    "ctrl+b": "tmux takes it as its prefix before it reaches us",
+    "ctrl+q": "Zellij and the terminal of VS Code may take it; F12 does the same",
+    "f11": "many desktops use it for full screen",
+    "f12": "some desktops use it for a drop-down terminal",
+    "f1": "GNOME Terminal opens its help with it",
+}
+_HOW_TO_WRITE = 'write it as in "x", "ctrl+x", "f5" or "enter"'
+_CYRILLIC = dict(zip("йцукенгшщзхъфывапролджэячсмитьбю", "qwertyuiop[]asdfghjkl;'zxcvbnm,.", strict=True))
+
+
+@dataclass(frozen=True, slots=True)
+class Keymap:
+    """Chords per action, checked to be free of conflicts."""
+
+    chords: Mapping[str, tuple[str, ...]] = field(default_factory=lambda: {a.id: a.keys for a in ACTIONS})
+
+    def of(self, action: str) -> tuple[str, ...]:
+        return self.chords.get(action, ())
+
+    def shown(self, action: str) -> str:
+        """The first chord, as it is written on screen; empty when the action has none."""
+        chords = self.of(action)
+        return show(chords[0]) if chords else ""
+
+    def who(self, chord: str, context: Context) -> Action | None:
+        wanted = normal(chord)
+        return next(
+            (a for a in ACTIONS if a.context == context and wanted in map(normal, self.of(a.id))), None
+        )
+
+
+def show(chord: str) -> str:
+    return _SHOWN.get(chord, chord)
+
+
+def normal(chord: str) -> str:
+    """One spelling per chord: modifiers sorted and in lower case, the key as it is typed."""
+    if len(chord) <= 1:
+        return chord
+    *modifiers, key = chord.split("+") if not chord.endswith("++") else [*chord[:-2].split("+"), "+"]
+    key = key if len(key) == 1 and not modifiers else _ALSO.get(key.lower(), key.lower())
+    return "+".join([*sorted(modifier.lower() for modifier in modifiers), key])
+
+
+def event_key(chord: str) -> str:
+    """The chord as key events name it."""
+    *modifiers, key = normal(chord).split("+") if chord != "+" else ["+"]
+    return "+".join([*modifiers, _NAMED.get(key, key)])
+
+
+def latin(character: str | None) -> str:
+    """The key of a Latin keyboard in the same place, for layouts whose letters are others."""
+    if not character:
+        return ""
+    found = _CYRILLIC.get(character.lower(), "")
+    return found.upper() if found and character.isupper() else found
+
+
+# ── the user's keys ─────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def load(project: Path | None) -> Keymap:
+    """The keymap of the user's configuration and, over it, the project's."""
+    from fleet_tui import config
+
+    return of_config(config.load(project).keys)
+
+
+def of_config(table: Mapping[str, Sequence[str]]) -> Keymap:
+    """The keymap of a [keys] table: a preset, and over it chords per action; an empty chord unbinds."""
+    own = dict(table)
+    preset = next(iter(own.pop("preset", ())), "")
+    if preset and preset not in PRESETS:
+        raise UsageError(f"keys: no preset {preset!r}", hint="choose from " + ", ".join(PRESETS))
+    chosen = {name: [chord for chord in chords if chord] for name, chords in own.items()}
+    return resolve({**PRESETS.get(preset, {}), **chosen})
+
+
+def resolve(own: Mapping[str, Sequence[str]]) -> Keymap:
+    """The table of actions with these chords in place of its own; UsageError when it would be ambiguous."""
+    for name, chords in own.items():
+        if name not in BY_ID:
+            raise UsageError(f"keys: there is no action {name!r}", hint="fleet keys lists them")
+        for chord in chords:
+            _check_chord(name, chord)
+    chosen = {action.id: tuple(own.get(action.id, action.keys)) for action in ACTIONS}
+    for context in ("list", "typing", "leader"):
+        _check_conflicts(chosen, own, context)
+    for name in ("leave", "leader"):
+        if not chosen[name]:
+            raise UsageError(
+                f"keys: {name} cannot be without a key", hint="there would be no way out of an agent"
+            )
+    return Keymap(chosen)
+
+
+def _check_chord(name: str, chord: str) -> None:
+    *modifiers, key = normal(chord).split("+") if chord != "+" else ["+"]
+    if not is_key(chord):
+        raise UsageError(f"keys.{name}: {chord!r} is not a key", hint=_HOW_TO_WRITE)
+    if BY_ID[name].context == "typing" and (
+        normal(chord) in _AGENTS_OWN or (len(key) == 1 and not modifiers)
+    ):
+        raise UsageError(
+            f"keys.{name}: {chord!r} is what agents need while typing", hint="choose another, such as f10"
+        )
+
+
+def is_key(chord: str) -> bool:
+    """Whether a keyboard could send it."""
+    *modifiers, key = normal(chord).split("+") if chord != "+" else ["+"]
+    return (len(key) == 1 or key in _SPECIAL) and all(modifier in _MODIFIERS for modifier in modifiers)
+
+
+def _check_conflicts(
+    chosen: Mapping[str, tuple[str, ...]], own: Mapping[str, Sequence[str]], context: str
+) -> None:
+    taken: dict[str, str] = {}
+    # The user's own first: it is a default that has to give way, and both are named.
+    names = sorted((a.id for a in ACTIONS if a.context == context), key=lambda name: name not in own)
+    for name in names:
+        for chord in map(normal, chosen[name]):
+            if chord in taken and taken[chord] != name:
+                raise UsageError(
+                    f"keys: {chord!r} is both {taken[chord]} and {name}",
+                    hint=f'give {name} another key, or "" for none',
+                )
+            taken[chord] = name
+
+
+def clashes(keymap: Keymap, environment: Mapping[str, str]) -> list[str]:
+    """What the terminal around us is known to take for itself of the chords that matter while typing."""
+    found = []
+    leave, leader = (set(map(normal, keymap.of(name))) for name in ("leave", "leader"))
+    others = " or ".join(show(chord) for chord in keymap.of("leave") if normal(chord) != "ctrl+q")
+    for host, is_here in (
+        ("Zellij", "ZELLIJ" in environment),
+        ("this terminal", environment.get("TERM_PROGRAM") == "vscode"),
+    ):
+        if is_here and "ctrl+q" in leave:
+            found.append(
+                f"{host} may keep ctrl+q for itself; {others or 'a click on the list'} leaves an agent"
+            )
+    if "TMUX" in environment and "ctrl+b" in leader:
+        found.append("tmux keeps ctrl+b for itself; press it twice, or give the leader another key")
+    return found
+
+
+# ── what the command line prints ────────────────────────────────────────────────────────────────────────────────
+
+
+def table(keymap: Keymap) -> Iterator[tuple[str, str, str, str]]:
+    """Where, chords, name, meaning; for each action."""
+    where = {"list": "list", "typing": "typing", "leader": f"after {keymap.shown('leader')}"}
+    for group in GROUPS:
+        for action in ACTIONS:
+            if action.group == group:
+                yield (
+                    where[action.context],
+                    " ".join(map(show, short(keymap.of(action.id)))),
+                    action.id,
+                    action.says,
+                )
+
+
+def short(chords: Sequence[str]) -> list[str]:
+    """Nine digits in a row are shown as a range."""
+    digits = [str(number) for number in range(1, 10)]
+    return ["1–9"] if list(chords) == digits else list(chords)
+
+
+def markdown(keymap: Keymap) -> str:
+    """The table for the README."""
+    lines = ["| where | keys | action |", "|---|---|---|"]
+    for where, chords, _, says in table(keymap):
+        keys = " ".join(f"`{chord}`" for chord in chords.replace("|", "\\|").split())
+        lines.append(f"| {where} | {keys} | {says} |")
+    return "\n".join(lines)
+
+
+def explain(keymap: Keymap, chord: str) -> list[str]:
+    """Who gets a chord, in each place; UsageError for what no keyboard sends."""
+    if not is_key(chord):
+        raise UsageError(f"{chord!r} is not a key", hint=_HOW_TO_WRITE)
+    wanted = normal(chord)
+    in_list, typing = keymap.who(wanted, "list"), keymap.who(wanted, "typing")
+    leader = keymap.shown("leader")
+    after = keymap.who(wanted, "leader")
+    lines = [
+        f"in the list: {in_list.id} ({in_list.says})" if in_list else "in the list: nothing",
+        f"while typing: {typing.id} ({typing.says})" if typing else "while typing: goes to the agent",
+        f"after {leader}: {after.id} ({after.says})" if after else f"after {leader}: nothing",
+    ]
+    if wanted in map(normal, keymap.of("leader")):
+        lines[2] = f"after {leader}: goes to the agent as itself"
+    if wanted in _OUTSIDE:
+        lines.append(f"outside: {_OUTSIDE[wanted]}")
+    return lines

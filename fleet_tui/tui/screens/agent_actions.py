@@ -1,0 +1,573 @@
+"""What can be done to agents from the dashboard: each verb is asked of the worker, its outcome said in one toast.
+
+Knows dialogs and the worker; what is selected, and how things are shown, is the dashboard's.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Coroutine, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from textual.app import SuspendNotSupported
+
+from fleet_tui.errors import FleetError
+from fleet_tui.models import Agent, Receipt, Status
+from fleet_tui.tui.exchange import Surroundings
+from fleet_tui.tui.feeds import WorkerCrashed, WorkerLink
+from fleet_tui.tui.screens.answer import OPEN, WHY, AnswerDialog
+from fleet_tui.tui.screens.ask import Confirm, Entry
+from fleet_tui.tui.screens.crash import CrashDialog
+from fleet_tui.tui.screens.fan_out import FanOut, FanOutDialog
+from fleet_tui.tui.screens.help import HelpDialog
+from fleet_tui.tui.screens.logs import LogScreen
+from fleet_tui.tui.screens.new_agents import Multi, MultiDialog, NewAgent, NewAgentDialog
+from fleet_tui.tui.screens.progress import ProgressDialog
+from fleet_tui.tui.screens.prompt import PromptDialog
+from fleet_tui.tui.screens.queue import QueueDialog, Waiting
+from fleet_tui.tui.screens.why import WhyDialog, WrongDialog
+from fleet_tui.tui.widgets.lines import clean
+from fleet_tui.tui.widgets.prompt_area import history
+
+if TYPE_CHECKING:
+    from fleet_tui.speaking import Why
+    from fleet_tui.tui.screens.dashboard import Dashboard
+
+_FLEET = (sys.executable, "-c", "from fleet_tui.cli import main; main()")
+ARMED_SECONDS = 3.0
+"""How long the second press of stop or kill counts."""
+
+
+class AgentActions:
+    """The verbs, bound to one dashboard and one worker."""
+
+    def __init__(self, desk: Dashboard, worker: WorkerLink) -> None:
+        self._desk = desk
+        self._worker = worker
+        self._armed: tuple[str, tuple[str, ...], float] | None = None
+        self._seen: set[str] = set()
+        self._written: list[str] = []
+        """Prompts of this session, also of what could not be started: nothing has to be typed twice."""
+
+    # ── asking the worker ───────────────────────────────────────────────────────────────────────────────────────
+
+    def _start(self, work: Coroutine[Any, Any, None]) -> None:
+        self._desk.run_worker(self._guarded(work), group="verbs", exit_on_error=False)
+
+    async def _guarded(self, work: Coroutine[Any, Any, None]) -> None:
+        """Every failure is shown: what a person can act on as a toast, the rest as a dialog."""
+        try:
+            await work
+        except FleetError as error:
+            self._desk.notify(error.hint or " ", title=error.message, severity="error", timeout=8)
+        except WorkerCrashed as error:
+            self._desk.app.push_screen(CrashDialog(str(error), error.trace))
+
+    def _ask(self, said: str, verb: str, *arguments: Any, **options: Any) -> None:
+        async def work() -> None:
+            await self._worker.call(verb, *arguments, **options)
+            if said:
+                self._desk.notify(said)
+
+        self._start(work())
+
+    def watch(self, agent_id: str) -> None:
+        self._worker.watch(agent_id)
+
+    def seen(self, agent: Agent) -> None:
+        """Somebody has looked at a finished agent: it is not news any more."""
+        moment = f"{agent.id}@{agent.evidence.at if agent.evidence else 0}"
+        if moment not in self._seen:
+            self._seen.add(moment)
+            self._ask("", "see", [agent.id])
+
+    # ── starting agents ─────────────────────────────────────────────────────────────────────────────────────────
+
+    def _can_start(self) -> bool:
+        place = self._desk.place
+        if place is not None and place.problem:
+            advice = place.advice or "open fleet-tui inside a git repository"
+            self._desk.notify(advice, title=place.problem, severity="error")
+            return False
+        return True
+
+    def do_new(self) -> None:
+        if self._can_start():
+            dialog = NewAgentDialog(self._desk.place, self._prompts(), self._worker.call, self._desk.now)
+            self._desk.app.push_screen(dialog, self._create)
+
+    def _create(self, wanted: NewAgent | None) -> None:
+        if wanted is not None:
+            options = {"prompt": wanted.prompt, "profile": wanted.profile, "base": wanted.base}
+            self._launch(wanted.name, 1, "create", wanted.name, **options)
+
+    def do_fan_out(self) -> None:
+        if self._can_start():
+            desk = self._desk
+            before = desk.state.agents
+            dialog = FanOutDialog(desk.place, self._prompts(), self._worker.call, desk.now, before=before)
+            desk.app.push_screen(dialog, self._fan_out)
+            self._start(self._look_around(dialog))
+
+    async def _look_around(self, dialog: FanOutDialog) -> None:
+        """Files may have been changed, and memory taken, since the dashboard was opened."""
+        now: Surroundings = await self._worker.call("surroundings")
+        before = self._desk.place
+        versions = {tool.name: tool.version for tool in before.tools} if before is not None else {}
+        tools = tuple(replace(tool, version=versions.get(tool.name, "")) for tool in now.tools)
+        self._desk.place = place = replace(now, tools=tools)
+        dialog.take_place(place)
+
+    def _fan_out(self, wanted: FanOut | None) -> None:
+        if wanted is not None:
+            options = {"prompt": wanted.prompt, "mix": wanted.mix, "base": wanted.base}
+            self._launch(wanted.prefix, wanted.count, "fanout", wanted.count, wanted.prefix, **options)
+
+    def do_multi(self) -> None:
+        if self._can_start():
+            self._desk.app.push_screen(
+                MultiDialog(self._desk.place, self._worker.call, self._desk.now), self._multi
+            )
+
+    def _multi(self, wanted: Multi | None) -> None:
+        if wanted is not None:
+            self._launch(
+                "multi", len(wanted.tasks), "multi", wanted.tasks, profile=wanted.profile, base=wanted.base
+            )
+
+    def _launch(self, what: str, count: int, verb: str, *arguments: Any, **options: Any) -> None:
+        self._written.append(str(options.get("prompt", "")))
+        dialog = ProgressDialog(what, count, verb)
+        self._desk.app.push_screen(dialog, lambda stop: self._stop_rest(dialog) if stop else None)
+
+        async def work() -> None:
+            try:
+                made: list[Agent] = await self._worker.call(verb, *arguments, on_step=dialog.take, **options)
+            except FleetError as error:
+                dialog.fail(error)
+                raise
+            dialog.finish(made)
+            if made:
+                self._select_when_there(made[0].id)
+
+        self._start(work())
+
+    def _select_when_there(self, agent_id: str, tries: int = 10) -> None:
+        """Select an agent that was just made or brought back, as soon as the news of it has come."""
+        if self._desk.by_id(agent_id) in self._desk.listed:
+            self._desk.select(agent_id)
+        elif tries:
+            self._desk.set_timer(0.1, lambda: self._select_when_there(agent_id, tries - 1))
+
+    def _stop_rest(self, dialog: ProgressDialog) -> None:
+        ids = [agent.id for agent in dialog.agents]
+        if ids:
+            self._ask(f"stopping {len(ids)} agents", "stop", ids)
+
+    def _prompts(self) -> list[str]:
+        agents = sorted(self._desk.state.agents, key=lambda agent: agent.created_at)
+        return history([*(agent.prompt for agent in agents), *self._written])
+
+    # ── speaking ────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def do_prompt(self, text: str = "") -> None:
+        targets = [agent for agent in self._desk.targets if not agent.has_ended]
+        if not targets:
+            self._nobody("to send a prompt to")
+            return
+
+        def send(prompt: tuple[str, bool] | None) -> None:
+            if prompt is not None:
+                self._start(self._send(targets, *prompt))
+
+        self._desk.app.push_screen(PromptDialog(targets, self._prompts(), text), send)
+
+    async def _send(self, targets: Sequence[Agent], text: str, now: bool) -> None:
+        self._written.append(text)
+        receipts: list[Receipt] = await self._worker.call(
+            "prompt", [agent.id for agent in targets], text, now=now
+        )
+        refused = [receipt for receipt in receipts if receipt.state == "refused"]
+        got = [agent for agent, receipt in zip(targets, receipts, strict=True) if receipt not in refused]
+        queued = any(receipt.state == "queued" for receipt in receipts)
+        if got:
+            who = _names(got)
+            self._desk.notify(f"queued: {who} gets it when idle" if queued else f"sent to {who}")
+        if refused:
+            who = _names([agent for agent in targets if agent not in got])
+            self._desk.notify(refused[0].reason, title=f"not taken: {who}", severity="error", timeout=8)
+
+    def do_answer(self) -> None:
+        """Answer the one that waits: the selected one, or else the one that waits longest."""
+        desk = self._desk
+        waiting = sorted(
+            (agent for agent in desk.state.agents if agent.status is Status.BLOCKED),
+            key=lambda agent: agent.status_since,
+        )
+        if not waiting:
+            desk.notify("nobody waits for an answer")
+            return
+        agent = desk.agent if desk.agent in waiting else waiting[0]
+        desk.select(agent.id)
+        if agent.evidence is None or not agent.evidence.choices:
+            # What can be answered is not known: only its own screen shows it.
+            desk.typing_mode.do_type()
+            return
+        desk.call_after_refresh(self._ask_for_answer, agent)
+
+    def _ask_for_answer(self, agent: Agent) -> None:
+        dialog = AnswerDialog(agent, self._desk.now, self._desk.beside_selected)
+        self._desk.app.push_screen(dialog, lambda said: self._answered(agent, said))
+
+    def _answered(self, agent: Agent, said: tuple[str, str] | None) -> None:
+        what, choice = said or ("", "")
+        if what == OPEN:
+            self._desk.typing_mode.do_type()
+        elif what == WHY:
+            self.do_why()
+        elif what:
+            self._ask(f"answered {clean(agent.name)}", "answer", agent.id, choice, shown=agent.evidence)
+
+    def close_answered(self) -> None:
+        """A question that was answered elsewhere need not be asked any more."""
+        dialog = self._desk.app.screen
+        if isinstance(dialog, AnswerDialog):
+            agent = self._desk.by_id(dialog.agent.id)
+            if agent is None or agent.status is not Status.BLOCKED:
+                dialog.dismiss(None)
+
+    def do_queue(self) -> None:
+        agent = self._desk.agent
+        if agent is None:
+            self._nobody("with prompts")
+            return
+
+        async def work() -> None:
+            given, waiting = await self._worker.call("prompts", agent.id)
+            dialog = QueueDialog(agent, given, [Waiting(entry["prompt"], entry["text"]) for entry in waiting])
+            self._desk.app.push_screen(dialog, lambda said: self._change_queue(agent, said))
+
+        self._start(work())
+
+    def _change_queue(self, agent: Agent, said: tuple[str, Waiting] | None) -> None:
+        if said is None:
+            return
+        what, waiting = said
+        if what == "cancel":
+            self._ask("taken back", "cancel", agent.id, waiting.id)
+            return
+
+        def reword(prompt: tuple[str, bool] | None) -> None:
+            if prompt is not None:
+                self._ask("changed", "reword", agent.id, waiting.id, prompt[0])
+
+        self._desk.app.push_screen(PromptDialog([agent], self._prompts(), waiting.text), reword)
+
+    # ── ending, and bringing back ───────────────────────────────────────────────────────────────────────────────
+
+    def do_stop(self) -> None:
+        living = [agent for agent in self._desk.targets if not agent.has_ended]
+        if not living:
+            self._nobody("to stop: it has ended already" if self._desk.targets else "to stop")
+        elif self._is_second_tap("stop", living, f"stop {_count(living)}; the work stays"):
+            self._ask(f"stopped {_names(living)}", "stop", [agent.id for agent in living])
+            self._unmark()
+
+    def ask_to_stop(self) -> None:
+        """While typing there is no second tap, because keys go to the agent: ask instead."""
+        agent = self._desk.agent
+        if agent is not None and not agent.has_ended:
+            question = Confirm("Stop", f"Stop {agent.name}? Its worktree and branch stay.", "stop it")
+            self._desk.app.push_screen(
+                question, lambda yes: self._ask(f"stopped {agent.name}", "stop", [agent.id]) if yes else None
+            )
+
+    def do_kill(self) -> None:
+        targets = self._desk.targets
+        if not targets:
+            self._nobody("to kill")
+        elif self._is_second_tap("kill", targets, f"{_several(targets)}to trash; {_branches(targets)} kept"):
+            undo = self._desk.keymap.shown("undo")
+            self._ask(
+                f"killed {_names(targets)}; {_branches(targets)} kept, {undo} undoes it",
+                "kill",
+                [agent.id for agent in targets],
+            )
+            self._unmark()
+
+    def _is_second_tap(self, action: str, targets: Sequence[Agent], says: str) -> bool:
+        ids = tuple(agent.id for agent in targets)
+        now = time.monotonic()
+        armed, self._armed = self._armed, None
+        if armed is not None and armed[:2] == (action, ids) and now <= armed[2]:
+            self._desk.say(())
+            return True
+        self._armed = (action, ids, now + ARMED_SECONDS)
+        self._desk.say(
+            (
+                ("! ", "bold warning"),
+                (f"{self._desk.keymap.shown(action)} again", "bold accent"),
+                (f": {says}", ""),
+            )
+        )
+        self._desk.set_timer(ARMED_SECONDS, self._expire)
+        return False
+
+    def _expire(self) -> None:
+        if self._armed is not None and time.monotonic() >= self._armed[2]:
+            self._desk.disarm()
+
+    def disarm(self) -> None:
+        self._armed = None
+
+    def do_undo(self) -> None:
+        async def work() -> None:
+            agent, note = await self._worker.call("undo")
+            self._desk.notify(
+                note or f"{self._desk.keymap.shown('revive')} starts it again", title=f"{agent.name} is back"
+            )
+            self._select_when_there(agent.id)
+
+        self._start(work())
+
+    def do_revive(self) -> None:
+        ended = [agent for agent in self._desk.targets if agent.has_ended]
+        if not ended:
+            self._nobody("to revive: it is running" if self._desk.targets else "to revive")
+            return
+        self._ask(f"revived {_names(ended)}", "revive", [agent.id for agent in ended])
+        self._unmark()
+
+    def do_fork(self) -> None:
+        """Another agent that goes on from here, with a copy of the conversation."""
+        agent = self._desk.agent
+        if agent is None:
+            self._nobody("to fork")
+            return
+
+        def fork(name: str | None) -> None:
+            if name:
+                self._launch(name, 1, "fork", agent.id, name)
+
+        says = f"A new agent from the last commit of {clean(agent.name)}, with a copy of its conversation. What is not committed stays there."
+        self._desk.app.push_screen(
+            Entry("Fork", says, label="name", value=f"{agent.name}-fork", does="start it"), fork
+        )
+
+    def do_restart(self) -> None:
+        targets = self._desk.targets
+        if not targets:
+            self._nobody("to restart")
+            return
+        question = Confirm(
+            "Restart",
+            f"Start {_names(targets)} again from the first prompt? The worktree stays as it is.",
+            "restart",
+        )
+        ids = [agent.id for agent in targets]
+        self._desk.app.push_screen(
+            question, lambda yes: self._ask(f"restarted {_names(targets)}", "restart", ids) if yes else None
+        )
+
+    def do_stop_fleet(self) -> None:
+        living = sum(not agent.has_ended for agent in self._desk.state.agents)
+        if not living:
+            self._nobody("to stop")
+            return
+        says = f"This stops all {living} running agents, of every project. Worktrees, branches and records stay. Type stop to do it."
+        question = Entry(
+            "Stop the fleet", says, label="stop?", must_be="stop", does="stop them all", is_grave=True
+        )
+        self._desk.app.push_screen(
+            question, lambda typed: self._ask("the fleet is stopped", "stop_fleet") if typed else None
+        )
+
+    # ── names ───────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def do_rename(self) -> None:
+        agent = self._desk.agent
+        if agent is None:
+            self._nobody("to rename")
+            return
+
+        def rename(name: str | None) -> None:
+            if name and name != agent.name:
+                self._ask(f"{agent.name} is {name} now", "rename", agent.id, name)
+
+        self._desk.app.push_screen(
+            Entry("Rename", "The branch keeps its name.", label="name", value=agent.name, does="rename"),
+            rename,
+        )
+
+    def do_move(self) -> None:
+        targets = self._desk.targets
+        if not targets:
+            self._nobody("to move")
+            return
+
+        def move(batch: str | None) -> None:
+            if batch:
+                self._ask(
+                    f"moved {_names(targets)} to {batch}", "move", [agent.id for agent in targets], batch
+                )
+                self._unmark()
+
+        batches = ", ".join(
+            dict.fromkeys(
+                agent.batch for agent in self._desk.state.agents if agent.project == targets[0].project
+            )
+        )
+        says = f"A batch of another name is made. There are: {batches}"
+        self._desk.app.push_screen(
+            Entry("Move to batch", says, label="batch", value=targets[0].batch, does="move"), move
+        )
+
+    # ── looking ─────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def do_why(self) -> None:
+        agent = self._desk.agent
+        if agent is None:
+            return
+
+        async def work() -> None:
+            why: Why = await self._worker.call("why", agent.id)
+            self._desk.app.push_screen(
+                WhyDialog(agent, why, self._desk.now), lambda said: self._call_wrong(agent) if said else None
+            )
+
+        self._start(work())
+
+    def _call_wrong(self, agent: Agent) -> None:
+        async def work(right: str, kind: str) -> None:
+            file: str = await self._worker.call("report_wrong", agent.id, right, kind)
+            self._desk.notify(clean(file), title="saved, for a test", timeout=8)
+
+        self._desk.app.push_screen(
+            WrongDialog(agent), lambda said: self._start(work(*said)) if said is not None else None
+        )
+
+    def do_logs(self) -> None:
+        agent = self._desk.agent
+        if agent is not None:
+            self._desk.app.push_screen(LogScreen(agent, self._read_log))
+
+    async def _read_log(self, agent_id: str, count: int) -> list[str]:
+        lines: list[str] = await self._worker.call("logs", agent_id, count)
+        return lines
+
+    def do_help(self) -> None:
+        self._desk.app.push_screen(HelpDialog(self._desk.keymap))
+
+    def do_palette(self) -> None:
+        self._desk.app.action_command_palette()
+
+    def do_theme(self) -> None:
+        self._desk.app.search_themes()
+
+    # ── outside ─────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def do_attach(self) -> None:
+        agent = self._desk.agent
+        if agent is not None:
+            self._outside([*_FLEET, "attach", agent.id], None)
+
+    def do_shell(self) -> None:
+        agent = self._desk.agent
+        if agent is not None:
+            self._outside([os.environ.get("SHELL") or "/bin/sh"], agent.worktree)
+
+    def do_editor(self) -> None:
+        agent = self._desk.agent
+        if agent is None:
+            return
+        editor = os.environ.get("VISUAL") or os.environ.get("EDITOR") or ""
+        if not editor:
+            self._desk.notify(
+                "set EDITOR to the editor you like", title="there is no $EDITOR", severity="error"
+            )
+            return
+        self._outside([*shlex.split(editor), agent.worktree], agent.worktree)
+
+    def _outside(self, command: list[str], folder: str | None) -> None:
+        """Give the terminal to a program until it ends."""
+        desk = self._desk
+        if folder is not None and not os.path.isdir(folder):  # noqa: PTH112 - a look, not a path to keep
+            desk.notify("undo or revive brings it back", title="its worktree is not there", severity="error")
+            return
+        if desk.typing:
+            desk.typing_mode.stop()
+        try:
+            with desk.app.suspend():
+                subprocess.run(command, cwd=folder, check=False)
+        except SuspendNotSupported:
+            desk.notify("this terminal cannot be lent to another program", severity="error")
+        except OSError as error:
+            desk.notify(str(error), title=f"{command[0]} does not start", severity="error")
+        desk.app.refresh(layout=True)
+
+    def do_copy_path(self) -> None:
+        self._copy("path", lambda agent: agent.worktree)
+
+    def do_copy_branch(self) -> None:
+        self._copy("branch", lambda agent: agent.branch)
+
+    def _copy(self, what: str, of: Callable[[Agent], str]) -> None:
+        if self._desk.agent is not None:
+            text = of(self._desk.agent)
+            self._desk.app.copy_to_clipboard(text)
+            self._desk.notify(clean(text), title=f"copied the {what}", timeout=3)
+
+    def do_init(self) -> None:
+        async def work() -> None:
+            made: list[str] = await self._worker.call("init")
+            self._desk.notify("\n".join(made), title="written")
+            self._desk.place = await self._worker.call("surroundings")
+
+        self._start(work())
+
+    def do_begin(self) -> None:
+        """Make a repository here, or its first commit, when that is all that is missing."""
+        if self._desk.place is None or not self._desk.place.can_begin:
+            return
+
+        async def work() -> None:
+            await self._worker.call("begin")
+            self._desk.place = await self._worker.call("surroundings")
+            self._desk.notify("there is a repository with a first, empty commit now")
+
+        self._start(work())
+
+    def do_demo(self) -> None:
+        """Show the tour in a dashboard of its own, and come back."""
+        self._outside([*_FLEET, "ui", "demo"], None)
+
+    def do_quit(self) -> None:
+        self._desk.app.exit()
+
+    def _nobody(self, what: str) -> None:
+        self._desk.notify(f"there is nobody {what}", severity="warning")
+
+    def _unmark(self) -> None:
+        self._desk.marked = frozenset()
+        self._desk.show()
+
+
+def _several(agents: Sequence[Agent]) -> str:
+    return "" if len(agents) == 1 else f"{len(agents)} "
+
+
+def _branches(agents: Sequence[Agent]) -> str:
+    return "branch" if len(agents) == 1 else "branches"
+
+
+def _count(agents: Sequence[Agent]) -> str:
+    return "it" if len(agents) == 1 else f"all {len(agents)}"
+
+
+def _names(agents: Sequence[Agent]) -> str:
+    return clean(agents[0].name) if len(agents) == 1 else f"{len(agents)} agents"

@@ -1,0 +1,182 @@
+"""Two forms: one new agent, and several with a line each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from textual import on
+from textual.binding import Binding
+from textual.widget import Widget
+from textual.widgets import Input, Label
+
+from fleet_tui import names
+from fleet_tui.errors import FleetError
+from fleet_tui.tui.exchange import Surroundings
+from fleet_tui.tui.screens.bases import Ask, BaseField
+from fleet_tui.tui.screens.dialog import Dialog, Field, chip
+from fleet_tui.tui.widgets.lines import Line
+from fleet_tui.tui.widgets.prompt_area import PromptArea
+
+
+@dataclass(frozen=True, slots=True)
+class NewAgent:
+    name: str
+    prompt: str
+    profile: str = ""
+    base: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Multi:
+    tasks: tuple[tuple[str, str], ...]
+    profile: str = ""
+    base: str = ""
+
+
+class NewAgentDialog(Dialog[NewAgent]):
+    BINDINGS = [  # noqa: RUF012 - Textual\'s own way
+        Binding("ctrl+s", "start", show=False, priority=True),
+        Binding("ctrl+e", "edit", show=False, priority=True),
+        Binding("ctrl+b", "pick_base", show=False, priority=True),
+    ]
+    heading = "New agent"
+    explains = "one prompt, its own worktree"
+
+    def __init__(self, place: Surroundings | None, history: Sequence[str], ask: Ask, now: float) -> None:
+        super().__init__()
+        self._place = place or Surroundings()
+        self._history = history
+        self._ask = ask
+        self._now = now
+
+    def body(self) -> Iterable[Widget]:
+        place = self._place
+        tools = ", ".join(tool.name for tool in place.tools if tool.path)
+        yield Field("name", Input(placeholder="from the prompt", id="name"))
+        yield Field(
+            "agent",
+            Input(
+                placeholder=f"{place.default_profile}   (here: {tools or 'none'}; any command)", id="profile"
+            ),
+        )
+        yield BaseField(place.branch, self._ask, self._now)
+        yield Field("prompt", PromptArea(history=self._history, enter_sends=False, id="prompt"))
+
+    def on_mount(self) -> None:
+        super().on_mount()
+        self.query_one("#prompt", PromptArea).focus()
+
+    def hints(self) -> Sequence[tuple[str, str]]:
+        return (
+            ("tab", "next field"),
+            ("ctrl+↑", "earlier"),
+            ("ctrl+e", "in your editor"),
+            ("esc", "cancel"),
+        )
+
+    def primary(self) -> Line:
+        return chip("ctrl+s", "start")
+
+    @on(PromptArea.Changed)
+    def _suggest(self) -> None:
+        prompt = self.query_one("#prompt", PromptArea).text
+        self.query_one("#name", Input).placeholder = (
+            names.prefix(prompt) if prompt.strip() else "from the prompt"
+        )
+
+    def action_start(self) -> None:
+        prompt = self.query_one("#prompt", PromptArea).text
+        name = self.query_one("#name", Input).value.strip() or (
+            names.prefix(prompt) if prompt.strip() else ""
+        )
+        try:
+            names.check_branch(name)
+        except FleetError as error:
+            self.notify(
+                error.hint or "give it a name, or a prompt to name it after",
+                title=error.message,
+                severity="error",
+            )
+            return
+        profile, base = (self.query_one(f"#{field}", Input).value.strip() for field in ("profile", "base"))
+        self.dismiss(NewAgent(name, prompt, profile, base))
+
+    def action_pick_base(self) -> None:
+        self.query_one(BaseField).pick()
+
+    def action_edit(self) -> None:
+        from fleet_tui.tui.screens.editing import edit
+
+        area = self.query_one("#prompt", PromptArea)
+        text = edit(self.app, area.text)
+        if text is not None:
+            area.load_text(text)
+
+
+class MultiDialog(Dialog[Multi]):
+    BINDINGS = [  # noqa: RUF012 - Textual's own way
+        Binding("ctrl+s", "start", show=False, priority=True),
+        Binding("ctrl+b", "pick_base", show=False, priority=True),
+    ]
+    heading = "Multi"
+    explains = "one line, one agent:  name: what it is to do"
+
+    def __init__(self, place: Surroundings | None, ask: Ask, now: float) -> None:
+        super().__init__()
+        self._place = place or Surroundings()
+        self._ask = ask
+        self._now = now
+
+    def body(self) -> Iterable[Widget]:
+        yield Field("agent", Input(placeholder=self._place.default_profile, id="profile"))
+        yield BaseField(self._place.branch, self._ask, self._now)
+        yield Field("tasks", PromptArea(enter_sends=False, id="prompt"))
+        yield Label("", id="said", markup=False)
+
+    def on_mount(self) -> None:
+        super().on_mount()
+        self.query_one("#prompt", PromptArea).focus()
+
+    def hints(self) -> Sequence[tuple[str, str]]:
+        return ("tab", "next field"), ("esc", "cancel")
+
+    def primary(self) -> Line:
+        count = len(tasks(self.query_one("#prompt", PromptArea).text))
+        return chip("ctrl+s", f"start {count} agent{'s' if count != 1 else ''}")
+
+    def action_pick_base(self) -> None:
+        self.query_one(BaseField).pick()
+
+    @on(PromptArea.Changed)
+    def _count(self) -> None:
+        self.entitle()
+
+    def action_start(self) -> None:
+        found = tasks(self.query_one("#prompt", PromptArea).text)
+        profile, base = (self.query_one(f"#{field}", Input).value.strip() for field in ("profile", "base"))
+        try:
+            names.check_count(len(found))
+            for name, _ in found:
+                names.check_branch(name)
+        except FleetError as error:
+            self.notify(error.hint, title=error.message, severity="error")
+            return
+        self.dismiss(Multi(tuple(found), profile, base))
+
+
+def tasks(text: str) -> list[tuple[str, str]]:
+    """Name and prompt of each line that is not empty; a line without a name is named after its prompt."""
+    found: list[tuple[str, str]] = []
+    for line in filter(None, map(str.strip, text.splitlines())):
+        name, colon, prompt = line.partition(":")
+        is_named = bool(colon) and prompt.strip() and " " not in name.strip()
+        name = name.strip() if is_named else names.prefix(line)
+        taken = {one for one, _ in found}
+        unique = (
+            name
+            if name not in taken
+            else next(f"{name}-{n}" for n in range(2, 99) if f"{name}-{n}" not in taken)
+        )
+        found.append((unique, prompt.strip() if is_named else line))
+    return found

@@ -1,0 +1,42 @@
+"""What the configuration says about the dashboard itself: keys, theme, layout, motion, notices."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from fleet_tui import config, paths
+from fleet_tui.tui import keys
+from fleet_tui.tui.attention import Switches
+
+THEME = "fleet-dark"
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    keymap: keys.Keymap = field(default_factory=keys.Keymap)
+    theme: str = THEME
+    panes: int = 0
+    """How many are shown; 0 chooses by the terminal."""
+    has_motion: bool = True
+    notify: Switches = field(default_factory=Switches)
+
+    @classmethod
+    def load(cls, project_dir: Path) -> Settings:
+        """The user's and, over it, the project's; UsageError when a key is given twice."""
+        found = config.load(_project(project_dir))
+        notify = Switches(
+            found.notify_on,
+            found.notify_terminal,
+            found.notify_command,
+            found.notify_profiles,
+            found.notify_batches,
+        )
+        return cls(keys.of_config(found.keys), found.theme, found.layout, found.motion, notify)
+
+
+def _project(start: Path) -> Path | None:
+    """The nearest folder with a configuration; finding the repository itself would need git."""
+    return next(
+        (folder for folder in (start, *start.parents) if paths.project_config(folder).is_file()), None
+    )

@@ -1,0 +1,123 @@
+"""The list of all agents. Shows rows, keeps the selected one in sight, and says what was clicked."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from textual import events
+from textual.message import Message
+
+from fleet_tui.tui.widgets.lines import Line, Lines
+from fleet_tui.tui.widgets.rows import AgentRow, BatchRow, Drawn, Look, Row, draw
+
+WHEEL_LINES = 3
+
+
+class FleetList(Lines):
+    """Rows of the fleet on as many lines as there is room for."""
+
+    class Selected(Message):
+        """An agent was clicked; twice in a row means to open it."""
+
+        def __init__(self, agent: str, *, is_double: bool) -> None:
+            super().__init__()
+            self.agent = agent
+            self.is_double = is_double
+
+    class Folded(Message):
+        """The heading of a batch was clicked."""
+
+        def __init__(self, key: tuple[str, str]) -> None:
+            super().__init__()
+            self.key = key
+
+    class Moved(Message):
+        """Other rows are in sight now."""
+
+    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002 - Textual's name
+        super().__init__(id=id)
+        self._rows: tuple[Row, ...] = ()
+        self._look = Look()
+        self._drawn_rows: list[Drawn] = []
+        self._drawn_from: tuple[Row, ...] = ()
+        """The rows that they were drawn from, which may have changed since."""
+        self._top = 0
+        self._empty: Sequence[Line] = ()
+
+    def show(self, rows: tuple[Row, ...], look: Look, *, empty: Sequence[Line] = ()) -> None:
+        """These rows from now on; `empty` is said when there are none."""
+        is_elsewhere = look.selected != self._look.selected
+        self._rows, self._look, self._empty = rows, look, empty
+        self.redraw()
+        if is_elsewhere:
+            self.reveal()
+
+    def lines(self, width: int, height: int) -> Sequence[Line]:
+        if not self._rows:
+            self._drawn_rows = []
+            return self._empty
+        self._drawn_from = self._rows
+        self._drawn_rows = draw(self._rows, self._look, width, height)
+        self._top = max(0, min(self._top, len(self._drawn_rows) - height))
+        return [line for line, _ in self._drawn_rows[self._top : self._top + height]]
+
+    @property
+    def hidden(self) -> tuple[int, int]:
+        """How many lines are above and below what is in sight."""
+        return self._top, max(0, len(self._drawn_rows) - self._top - self.size.height)
+
+    def reveal(self) -> None:
+        """Scroll as little as it takes to have the selected row in sight, with its batch's heading if possible."""
+        places = [
+            y
+            for y, (_, index) in enumerate(self._drawn_rows)
+            if isinstance(row := self._drawn_from[index], AgentRow) and row.agent.id == self._look.selected
+        ]
+        if not places or not self.size.height:
+            return
+        first, last = places[0], places[-1]
+        top = self._top
+        if last >= top + self.size.height:
+            top = last - self.size.height + 1
+        if first - 1 < top:
+            top = max(0, first - 1)
+        if top != self._top:
+            self._top = top
+            self.redraw()
+            self.post_message(self.Moved())
+
+    def y_of_selected(self) -> int:
+        """The screen line of the selected row."""
+        for y, (_, index) in enumerate(self._drawn_rows[self._top :]):
+            row = self._drawn_from[index]
+            if isinstance(row, AgentRow) and row.agent.id == self._look.selected:
+                return self.region.y + y
+        return self.region.y
+
+    def on_resize(self) -> None:
+        super().on_resize()
+        self.reveal()
+        self.post_message(self.Moved())
+
+    def on_click(self, event: events.Click) -> None:
+        y = event.y + self._top
+        if y >= len(self._drawn_rows):
+            return
+        row = self._drawn_from[self._drawn_rows[y][1]]
+        if isinstance(row, AgentRow):
+            self.post_message(self.Selected(row.agent.id, is_double=event.chain >= 2))
+        elif isinstance(row, BatchRow):
+            self.post_message(self.Folded(row.key))
+
+    def on_mouse_scroll_down(self) -> None:
+        self._scroll(WHEEL_LINES)
+
+    def on_mouse_scroll_up(self) -> None:
+        self._scroll(-WHEEL_LINES)
+
+    def _scroll(self, lines: int) -> None:
+        top = max(0, min(self._top + lines, len(self._drawn_rows) - self.size.height))
+        if top != self._top:
+            self._top = top
+            self.redraw()
+            self.post_message(self.Moved())

@@ -1,0 +1,42 @@
+"""The bottom line: which mode keys are in, then the keys by importance. Whole entries leave, none is cut."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from fleet_tui.tui.widgets.lines import CHIP_HERE, CHIP_QUIET, Line, Lines, both_ends, clean, key, length
+
+Entry = tuple[str, str]
+"""A chord as shown, and its label."""
+
+
+class Footer(Lines):
+    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002 - Textual's name
+        super().__init__(id=id, classes="bar bottom")
+        self._chip = ""
+        self._chip_role = CHIP_QUIET
+        self._entries: Sequence[Entry] = ()
+        self._right: Line = ()
+
+    def show_list(self, entries: Sequence[Entry], pinned: Entry | None, *, chip: str = "LIST") -> None:
+        self._chip, self._chip_role, self._entries = f" {chip} ", CHIP_QUIET, entries
+        self._right = (*key(*pinned), (" ", "")) if pinned else ()
+        self.redraw()
+
+    def show_typing(self, name: str, entries: Sequence[Entry], said: str) -> None:
+        self._chip, self._chip_role, self._entries = f" TYPING → {clean(name)} ", CHIP_HERE, entries
+        self._right = ((said, "muted"), (" ", ""))
+        self.redraw()
+
+    def lines(self, width: int, height: int) -> Sequence[Line]:
+        left: Line = ((self._chip, self._chip_role), (" ", ""))
+        right = self._right
+        must = sum(length(key(*entry)) + 2 for entry in self._entries[:2])
+        if length(left) + must + length(right) + 1 > width:
+            right = ()
+        for entry in self._entries:
+            longer = (*left, (" ", ""), *key(*entry), (" ", ""))
+            if length(longer) + length(right) + 1 > width:
+                break
+            left = longer
+        return [both_ends(left, right, width, gap=0 if not right else 1)]

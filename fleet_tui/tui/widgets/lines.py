@@ -1,0 +1,264 @@
+"""Lines of text in roles, and the widget that shows them: the base of everything we draw ourselves.
+
+A line is a tuple of (text, role) parts; `Ink` turns roles into the current theme's styles. Painting whole lines costs
+a fraction of what composed widgets do, and only rows that differ are painted again.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
+
+from rich.cells import cell_len, set_cell_size
+from rich.segment import Segment
+from rich.style import Style
+from textual.color import Color
+from textual.content import Content
+from textual.geometry import Region, Size
+from textual.strip import Strip
+from textual.widget import Widget
+
+from fleet_tui.tui.widgets.sturdy import Sturdy
+
+Part = tuple[str, str]
+Line = tuple[Part, ...]
+"""Text and its role, such as ("working", "primary"); a role may carry bold, reverse or a background: "bold accent on sel"."""
+
+ROLE_VARIABLES = {
+    "primary": "text-primary",
+    "secondary": "text-secondary",
+    "accent": "text-accent",
+    "success": "text-success",
+    "warning": "text-warning",
+    "error": "text-error",
+    "bar": "accent",
+}
+"""Text takes the readable variant of a role; other roles are variables of the same name."""
+
+CHIP_YOU = "bold reverse warning"
+CHIP_HERE = "bold reverse accent"
+CHIP_QUIET = "bold reverse muted"
+QUIET = 0.6
+"""What is left of the list's strength while keys go to an agent."""
+
+
+class Ink:
+    """Roles as styles of one theme."""
+
+    def __init__(self, variables: Mapping[str, str], *, is_ansi: bool) -> None:
+        self._variables = variables
+        self._is_ansi = is_ansi
+        self._styles: dict[tuple[str, Style, bool], Style] = {}
+
+    def __call__(self, role: str, below: Style, *, quiet: bool = False) -> Style:
+        """The style of a role over what is below it."""
+        key = (role, below, quiet)
+        style = self._styles.get(key)
+        if style is None:
+            style = self._styles[key] = below + self._style(role, quiet=quiet and "warning" not in role)
+        return style
+
+    def _style(self, role: str, *, quiet: bool) -> Style:
+        foreground, _, background = f" {role}".partition(" on ")
+        words = foreground.split()
+        flags = {"bold", "reverse", "italic", "underline"} & set(words)
+        names = [word for word in words if word not in flags and not word.endswith("%")]
+        strength = next((int(word[:-1]) / 100 for word in words if word.endswith("%")), 1.0)
+        return Style(
+            color=self._color(
+                names[0] if names else "foreground", strength * (QUIET if quiet else 1.0)
+            ).rich_color,
+            bgcolor=self._color(background, 1.0).rich_color if background and not self._is_ansi else None,
+            bold="bold" in flags or None,
+            reverse="reverse" in flags or None,
+            italic="italic" in flags or None,
+            underline="underline" in flags or None,
+            dim=(quiet and self._is_ansi) or None,
+        )
+
+    def _color(self, role: str, strength: float) -> Color:
+        name = ROLE_VARIABLES.get(role, role)
+        value = self._variables.get(name, "") or self._variables["foreground"]
+        color = Color.parse(value if not value.startswith("auto") else self._variables["foreground"])
+        if strength >= 1.0 or self._is_ansi:
+            return color
+        return Color.parse(self._variables["background"]).blend(color, strength)
+
+
+def length(line: Iterable[Part]) -> int:
+    return sum(cell_len(text) for text, _ in line)
+
+
+def fit(line: Sequence[Part], width: int, *, right: bool = False, fill: str = "") -> Line:
+    """The line in exactly that many cells: cut with an ellipsis, or padded."""
+    width = max(0, width)
+    size = length(line)
+    if size <= width:
+        pad = (" " * (width - size), fill)
+        return (pad, *line) if right else (*line, pad)
+    if width == 0:
+        return ()
+    kept: list[Part] = []
+    room = width - 1
+    for text, role in line:
+        cells = cell_len(text)
+        if cells <= room:
+            kept.append((text, role))
+            room -= cells
+            continue
+        kept.append((set_cell_size(text, room).rstrip() + "…", role))
+        room -= cell_len(kept[-1][0]) - 1
+        break
+    return (*kept, (" " * room, fill)) if room > 0 else tuple(kept)
+
+
+def both_ends(left: Sequence[Part], right: Sequence[Part], width: int, *, gap: int = 1) -> Line:
+    """Left and right with what is free between them; the left is what gets cut."""
+    return (*fit(left, width - length(right) - gap), (" " * gap, ""), *right)
+
+
+def key(chord: str, label: str) -> Line:
+    """A key and what it does, as every footer and border shows it."""
+    return ((chord, "bold accent"), (f" {label}", "muted"))
+
+
+def keys(*entries: tuple[str, str]) -> Line:
+    """Several keys in a row."""
+    parts: list[Part] = []
+    for entry in entries:
+        parts += [*([("  ", "")] if parts else []), *key(*entry)]
+    return tuple(parts)
+
+
+@lru_cache(maxsize=4096)
+def clean(text: str) -> str:
+    """Other people's text on one line: blanks folded, no control character left. What only tells how to draw, such as a
+    joiner or a change of direction, is left out: terminals do not agree about how much room it takes."""
+    text = " ".join(text.split())
+    if text.isprintable():
+        return text
+    return "".join(char if char.isprintable() else _instead(char) for char in text)
+
+
+def _instead(char: str) -> str:
+    return "" if unicodedata.category(char) == "Cf" else "�"
+
+
+def wrap(text: str, width: int, most: int) -> list[str]:
+    """The text in lines of so many cells, broken between words or, where those are too long, within; whatever is left
+    is all in the last of the lines."""
+    found: list[str] = []
+    while len(found) < most - 1 and cell_len(text) > width:
+        head = set_cell_size(text, width).rstrip()
+        if not text.startswith(head):
+            # Half of a wide character: a blank stands in for it.
+            head = head[:-1]
+        blank = head.rfind(" ") if text[len(head) : len(head) + 1] not in ("", " ") else -1
+        # Writing without blanks is broken anywhere.
+        head = head[:blank] if blank > len(head) // 2 else head
+        found.append(head)
+        text = text[len(head) :].lstrip()
+    return [*found, text]
+
+
+def strip(line: Iterable[Part], ink: Ink, width: int, below: Style, *, quiet: bool = False) -> Strip:
+    segments = [Segment(text, ink(role, below, quiet=quiet)) for text, role in line if text]
+    return Strip(segments).adjust_cell_length(width, below)
+
+
+def content(line: Iterable[Part]) -> Content:
+    """The line for places that Textual draws, such as border titles."""
+    return Content.assemble(*((text, _markup(role)) for text, role in line if text))
+
+
+def _markup(role: str) -> str:
+    foreground, _, background = f" {role or 'foreground'}".partition(" on ")
+    words = [
+        word
+        if word in ("bold", "reverse", "italic", "underline") or word.endswith("%")
+        else f"${ROLE_VARIABLES.get(word, word)}"
+        for word in foreground.split()
+    ]
+    return " ".join([*words, *(["on", f"${background}"] if background else [])])
+
+
+def edge(left: Sequence[Part], right: Sequence[Part], width: int, *, line: str = "─") -> Content | None:
+    """A border title that fills its side: left and right with the border's own line between them."""
+    if not left and not right:
+        return None
+    if not right:
+        return content(fit(left, min(width, length(left))))
+    if not left:
+        return content(right)
+    room = width - length(right) - 3
+    if length(left) > room:
+        left = fit(left, max(1, room))
+    rest = width - length(left) - length(right) - 2
+    return Content.assemble(content(left), " ", line * max(1, rest), " ", content(right))
+
+
+class Lines(Sturdy, Widget):
+    """Shows the lines that `lines` gives for the size it has; `redraw` paints what has changed."""
+
+    def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:  # noqa: A002 - Textual's name
+        super().__init__(id=id, classes=classes)
+        self._strips: list[Strip] = []
+        self._drawn: list[Line] = []
+        self.is_quiet = False
+
+    def lines(self, width: int, height: int) -> Sequence[Line]:
+        raise NotImplementedError
+
+    def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
+        return len(self.lines(width, viewport.height))
+
+    def quieten(self, is_quiet: bool) -> None:
+        """Less strength while keys go elsewhere; what needs a person keeps its own."""
+        self.is_quiet = is_quiet
+        self.redraw(everything=True)
+
+    def redraw(self, *, everything: bool = False) -> None:
+        """Ask for the lines again, and paint those that differ."""
+        if not self.is_mounted or not self.size:
+            return
+        width, height = self.size
+        lines = [*self.lines(width, height)[:height]]
+        lines += [()] * (height - len(lines))
+        ink, below = self.ink, Style(bgcolor=self.rich_style.bgcolor)
+        if everything or len(lines) != len(self._drawn):
+            self._strips = [strip(line, ink, width, below, quiet=self.is_quiet) for line in lines]
+            self._drawn = lines
+            self.refresh()
+            return
+        changed = [y for y, line in enumerate(lines) if line != self._drawn[y]]
+        for y in changed:
+            self._strips[y] = strip(lines[y], ink, width, below, quiet=self.is_quiet)
+        self._drawn = lines
+        if changed:
+            self.refresh(*(Region(0, y, width, 1) for y in changed))
+
+    @property
+    def ink(self) -> Ink:
+        return ink_of(self)
+
+    def on_mount(self) -> None:
+        self.app.theme_changed_signal.subscribe(self, lambda _: self.redraw(everything=True))
+
+    def on_resize(self) -> None:
+        self.redraw(everything=True)
+
+    def render_line(self, y: int) -> Strip:
+        return self._strips[y] if y < len(self._strips) else Strip.blank(self.size.width, self.rich_style)
+
+
+_inks: dict[tuple[str, int], Ink] = {}
+
+
+def ink_of(widget: Widget) -> Ink:
+    """The ink of the theme that is on now."""
+    theme = widget.app.current_theme
+    found = _inks.get((theme.name, id(theme)))
+    if found is None:
+        found = _inks[theme.name, id(theme)] = Ink(widget.app.theme_variables, is_ansi=theme.ansi)
+    return found

@@ -1,0 +1,63 @@
+"""The box that prompts are written in: several lines, with the prompts of before within reach."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from textual import events
+from textual.message import Message
+from textual.widgets import TextArea
+
+NEWLINES = frozenset({"shift+enter", "alt+enter", "ctrl+j", "ctrl+enter"})
+
+
+class PromptArea(TextArea):
+    """Enter sends where that is wanted; Shift+Enter, Alt+Enter and Ctrl+J always make a new line."""
+
+    class Submitted(Message):
+        def __init__(self, area: PromptArea) -> None:
+            super().__init__()
+            self.area = area
+
+    def __init__(
+        self,
+        text: str = "",
+        *,
+        history: Sequence[str] = (),
+        enter_sends: bool = True,
+        id: str | None = None,  # noqa: A002 - Textual's name
+    ) -> None:
+        super().__init__(text, id=id, soft_wrap=True, tab_behavior="focus", highlight_cursor_line=False)
+        self._history = [text for text in history if text.strip()]
+        self._place = len(self._history)
+        self._draft = text
+        self._enter_sends = enter_sends
+
+    async def _on_key(self, event: events.Key) -> None:
+        if event.key in NEWLINES or (event.key == "enter" and not self._enter_sends):
+            self.insert("\n")
+        elif event.key == "enter":
+            self.post_message(self.Submitted(self))
+        elif (event.key == "up" and self.cursor_location == (0, 0)) or event.key in ("ctrl+up", "alt+up"):
+            self._recall(-1)
+        elif event.key in ("ctrl+down", "alt+down"):
+            self._recall(1)
+        else:
+            await super()._on_key(event)
+            return
+        event.prevent_default()
+        event.stop()
+
+    def _recall(self, step: int) -> None:
+        """An older or newer prompt; beyond the newest is what was being written."""
+        if self._place == len(self._history):
+            self._draft = self.text
+        self._place = max(0, min(len(self._history), self._place + step))
+        text = self._draft if self._place == len(self._history) else self._history[self._place]
+        self.load_text(text)
+        self.move_cursor(self.document.end if step > 0 else (0, 0))
+
+
+def history(prompts: Sequence[str]) -> list[str]:
+    """Each prompt once, the newest last."""
+    return list(dict.fromkeys(text for text in reversed(prompts) if text.strip()))[::-1]

@@ -1,0 +1,31 @@
+"""Prints numbered lines: as fast as it can, or with "gently" in bursts; for ever, or as many as are asked for.
+
+After so many (the first argument) it prints END and waits.
+"""
+
+from __future__ import annotations
+
+import itertools
+import select
+import signal
+import sys
+
+BURST, PAUSE = 50, 0.01
+
+
+def main() -> None:
+    is_gentle = sys.argv[1:] == ["gently"]
+    count = int(sys.argv[1]) if sys.argv[1:] and not is_gentle else None
+    for number in itertools.count():
+        if number == count:
+            break
+        sys.stdout.write(f"\x1b[3{number % 8}mline {number} {'·' * (number % 40)}\x1b[0m\r\n")
+        if is_gentle and number % BURST == 0:
+            select.select([], [], [], PAUSE)
+    sys.stdout.write("END")
+    sys.stdout.flush()
+    signal.pause()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,19 @@
+"""Prints a last word and ends with code 7, leaving a child that keeps the terminal open."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+
+
+def main() -> None:
+    if os.fork() == 0:
+        signal.signal(signal.SIGHUP, signal.SIG_IGN)
+        signal.pause()
+    print("last word", flush=True)
+    sys.exit(7)
+
+
+if __name__ == "__main__":
+    main()

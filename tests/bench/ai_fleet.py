@@ -1,0 +1,92 @@
+"""The same verbs of ai-fleet 0.1.3, in an environment and a tmux of its own, beside ours."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from tests.bench.figures import Row, compared
+from tests.bench.ground import Ground, timed
+
+PACKAGES = ("ai-fleet==0.1.3", "libtmux==0.46.*")
+PLACE = Path(__file__).parents[2] / "build" / "bench" / "ai-fleet"
+"""Kept from run to run, and removed by `make clean`."""
+COUNT = 5
+
+
+def measure(ground: Ground, *, quick: bool) -> Iterator[Row]:
+    rounds = 1 if quick else 3
+    program = _installed()
+    theirs = ground.large("theirs")
+    ours = ground.large()
+    folder = theirs / ".aifleet"
+    folder.mkdir(exist_ok=True)
+    (folder / "config.toml").write_text(
+        f'[project]\nname = "theirs"\nworktree_root = "{ground.folder}/aifleet"\n'
+        '[agent]\ndefault = "waiter"\nclaude_flags = ""\n'
+    )
+    with _own_tmux(ground):
+        for what, mine, other in _verbs(ground, ours, theirs, program, rounds):
+            yield compared(what, mine, "ai-fleet", other)
+
+
+def _verbs(
+    ground: Ground, ours: Path, theirs: Path, program: str, rounds: int
+) -> Iterator[tuple[str, list[float], list[float]]]:
+    def call(*arguments: str) -> float:
+        return timed([program, *arguments], theirs)[0]
+
+    def mine(*arguments: str) -> float:
+        return ground.fleet(ours, *arguments)[0]
+
+    waiter = str(ground.programs / "waiter")
+    results: dict[str, tuple[list[float], list[float]]] = {}
+    for _ in range(rounds):
+        steps = {
+            "create": (("create", "one", "-a", waiter), ("create", "one", "-a", "waiter")),
+            f"fanout {COUNT}": (
+                ("fanout", str(COUNT), "fan", "-p", "x", "-a", waiter),
+                ("fanout", str(COUNT), "fan", "-p", "x", "-a", "waiter"),
+            ),
+            f"list, {COUNT + 1} agents": (("list",), ("list",)),
+            f"kill of {COUNT}": (("kill", "fan-*", "-f"), ("kill", "fan-*", "-f", "-d")),
+        }
+        for what, (own, other) in steps.items():
+            mines, others = results.setdefault(what, ([], []))
+            mines.append(mine(*own))
+            others.append(call(*other))
+        call("kill", "one", "-f", "-d")
+        ground.clear(ours)
+    for what, pair in results.items():
+        yield f"fleet {what}", *pair
+
+
+def _installed() -> str:
+    """The program, installed if it has to be."""
+    if shutil.which("tmux") is None:
+        raise RuntimeError("ai-fleet needs tmux, which is not installed")
+    program = PLACE / "bin" / "fleet"
+    if not program.exists():
+        try:
+            timed([sys.executable, "-m", "venv", str(PLACE)], Path("/"))
+            timed([str(PLACE / "bin" / "pip"), "install", "--quiet", *PACKAGES], Path("/"))
+        except RuntimeError as error:
+            shutil.rmtree(PLACE, ignore_errors=True)
+            raise RuntimeError(f"ai-fleet cannot be installed: {str(error).splitlines()[-1]}") from error
+    return str(program)
+
+
+@contextlib.contextmanager
+def _own_tmux(ground: Ground) -> Iterator[None]:
+    """It speaks to the default tmux server, which is found by this variable."""
+    os.environ["TMUX_TMPDIR"] = str(ground.folder)
+    try:
+        yield
+    finally:
+        subprocess.run(["tmux", "kill-server"], check=False, capture_output=True)
+        del os.environ["TMUX_TMPDIR"]

@@ -1,0 +1,247 @@
+"""The dashboard as people have it, in a real terminal of 200×50: how soon a key is painted, how smoothly, at what cost.
+
+A key counts as painted when the terminal has been sent what it typed, a character that is nowhere else. Nobody draws
+what the terminal is sent: what is measured is the dashboard, and the machine, not another emulator.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import select
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from itertools import chain
+from pathlib import Path
+
+import psutil
+
+from fleet_tui import usage
+from fleet_tui.fleet import Fleet
+from tests.bench.figures import Figures, Row, alone, compared, interleaved
+from tests.bench.ground import SECONDS, Ground
+from tests.tui.ptyapp import PtyApp
+
+COLS, ROWS = 200, 50
+PANES = 9
+QUIET = 50
+PROGRAM = Path(sys.executable).with_name("fleet-tui")
+LETTERS = tuple(
+    map(chr, chain(range(0x400, 0x482), range(0x48A, 0x530), range(0x391, 0x3A2), range(0x531, 0x557)))
+)
+"""One for each key: none is on the screen, or in a frame of another key's."""
+PAUSE = 0.03
+SETTLED = 75.0
+"""Seconds; ages of less than a minute are shown in seconds, and those of fifty agents are painted every second."""
+TOKEN = re.compile(rb"pane(\d)#(\d{6});")
+EMPTY_APP = """
+from textual.app import App
+from textual.widgets import Static
+class Empty(App):
+    def compose(self):
+        yield Static("painted")
+Empty().run()
+"""
+
+
+class Host:
+    """A terminal that takes what it is sent and looks at the bytes."""
+
+    def __init__(self, app: PtyApp) -> None:
+        self.app = app
+
+    def read(self, seconds: float) -> bytes:
+        if not select.select([self.app.master], [], [], max(0.0, seconds))[0]:
+            return b""
+        try:
+            return os.read(self.app.master, 1 << 16)
+        except OSError:
+            return b""
+
+    def rest(self, seconds: float) -> bytes:
+        """What comes in this time."""
+        deadline = time.monotonic() + seconds
+        found = bytearray()
+        while (left := deadline - time.monotonic()) > 0:
+            found += self.read(left)
+        return bytes(found)
+
+    def press(self, letter: str) -> tuple[float, bytes]:
+        """Milliseconds until it was painted, and all that came meanwhile."""
+        wanted = letter.encode()
+        found = bytearray()
+        begin = time.perf_counter()
+        os.write(self.app.master, wanted)
+        while wanted not in found:
+            if time.perf_counter() - begin > SECONDS:
+                raise RuntimeError(f"{letter} was never painted")
+            found += self.read(1.0)
+        return (time.perf_counter() - begin) * 1000, bytes(found)
+
+    def type(self, keys: int) -> tuple[list[float], bytes]:
+        took, found = [], bytearray()
+        for letter in LETTERS[:keys]:
+            found += self.rest(PAUSE)
+            milliseconds, came = self.press(letter)
+            took.append(milliseconds)
+            found += came
+        return took, bytes(found)
+
+
+def measure(ground: Ground, *, quick: bool) -> Iterator[Row]:
+    keys = 40 if quick else 250
+    yield from _idle(ground, keys)
+    yield from _beside_a_flood(ground, keys)
+    yield from _nine_panes(ground, keys, 4.0 if quick else 15.0)
+    yield from _many_quiet(ground, quick=quick)
+
+
+@contextlib.contextmanager
+def _opened(project: Path, waits_for: str, argv: Sequence[str | Path] = ()) -> Iterator[Host]:
+    """The dashboard, typing to the first agent of its list."""
+    program = sys.executable if argv else PROGRAM
+    with PtyApp(argv, program=program, cols=COLS, rows=ROWS, cwd=project) as app:
+        app.wait_for_text(waits_for, seconds=SECONDS)
+        app.send(b"\r")
+        app.wait_for_text("TYPING →", seconds=SECONDS)
+        host = Host(app)
+        # Programs are told their size, and the collector is told its work, a little after everything is there.
+        host.rest(3.0)
+        yield host
+
+
+def _key_row(what: str, took: list[float], bare: list[float], at_most: float) -> Row:
+    slow = f"p95 {Figures(tuple(took)).percentile(0.95):.1f} ms"
+    return alone(what, took, "ms", at_most=at_most, against="a bare terminal", reference=bare, note=slow)
+
+
+def _bare(keys: int) -> list[float]:
+    """The same keys to a program alone in a terminal."""
+    with PtyApp([], program="/bin/cat", cols=COLS, rows=ROWS) as app:
+        return Host(app).type(keys)[0]
+
+
+# ── keys ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _idle(ground: Ground, keys: int) -> Iterator[Row]:
+    project = ground.small()
+    with ground.agents(project, 1, "waiter"), _opened(project, "1 agent") as host:
+        took, _ = host.type(keys)
+        yield _key_row("key → painted, idle", took, _bare(keys), 8.0)
+
+
+def _beside_a_flood(ground: Ground, keys: int) -> Iterator[Row]:
+    project = ground.repository("beside", 5)
+    fleet = Fleet(project)
+    try:
+        for name, program in (("a", "waiter"), ("b", "flood")):
+            fleet.create(name, profile=str(ground.programs / program))
+        with _opened(project, "2 agents") as host:
+            took, _ = host.type(keys)
+        yield _key_row("key → painted, the pane beside it floods", took, _bare(keys), 30.0)
+    finally:
+        ground.clear(project)
+        fleet.close()
+
+
+# ── nine panes ──────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _nine_panes(ground: Ground, keys: int, seconds: float) -> Iterator[Row]:
+    project = ground.repository("nine", 5)
+    (project / ".aifleet").mkdir(exist_ok=True)
+    (project / ".aifleet" / "config.toml").write_text(f"[ui]\nlayout = {PANES}\n")
+    fleet = Fleet(project)
+    stalls = ground.folder / "stalls"
+    try:
+        for number in range(1, PANES + 1):
+            program = (
+                f"#!/bin/sh\nexec {sys.executable} {Path(__file__).with_name('redraws.py')} pane{number}\n"
+            )
+            fleet.create(f"pane{number}", profile=str(ground.program(f"redraws{number}", program)))
+        with _opened(project, f"{PANES} agents", ["-m", "tests.bench.stalls", stalls]) as host:
+            began = time.monotonic()
+            took, _ = host.type(keys)
+            yield _key_row(f"key → painted, {PANES} panes redraw", took, _bare(keys), 30.0)
+            begin = time.monotonic()
+            seen = host.rest(seconds)
+            rates = _rates(seen, time.monotonic() - begin)
+            yield alone("frames of the typed-to pane", [rates[1]], "fps", at_least=25)
+            others = [rates[number] for number in range(2, PANES + 1)]
+            slowest = (
+                f"{min(others):.1f} at the slowest; {len(seen) / seconds / 1e6:.2f} MB/s to the terminal"
+            )
+            yield alone("frames of the other eight", others, "fps", at_least=12, note=slowest)
+            yield _stall_row(stalls, began)
+    finally:
+        ground.clear(project)
+        fleet.close()
+
+
+def _rates(seen: bytes, seconds: float) -> dict[int, float]:
+    """Different frames a second, by pane."""
+    frames: dict[int, set[bytes]] = {number: set() for number in range(1, PANES + 1)}
+    for pane, number in TOKEN.findall(seen):
+        frames[int(pane)].add(number)
+    return {pane: len(numbers) / seconds for pane, numbers in frames.items()}
+
+
+def _stall_row(record: Path, began: float) -> Row:
+    """The longest that one callback kept the loop for itself since then."""
+    rows = [line.split(maxsplit=3) for line in record.read_text().splitlines()]
+    since = [row for row in rows if len(row) == 4 and float(row[0]) >= began] or [["0", "0", "0", "nothing"]]
+    wall = max(float(row[1]) for row in since)
+    _, _, work, name = max(since, key=lambda row: float(row[2]))
+    note = f"processor time, in {name}; {wall:.1f} ms on the wall, where others ran in between"
+    return alone("longest stall of the event loop", [float(work)], "ms", at_most=20, note=note)
+
+
+# ── fifty quiet agents ──────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _many_quiet(ground: Ground, *, quick: bool) -> Iterator[Row]:
+    rounds, seconds, age = (1, 9.0, 5.0) if quick else (5, 30.0, SETTLED)
+    project = ground.repository("quiet", 5)
+    began = time.monotonic()
+    with ground.agents(project, QUIET, "waiter"):
+        ours, empty = interleaved(
+            rounds,
+            lambda: _opening([], PROGRAM, f"{QUIET} agents", project),
+            lambda: _opening(["-c", EMPTY_APP], sys.executable, "painted", project),
+        )
+        yield compared(
+            f"opening on {QUIET} agents", ours, "an empty Textual app", empty, unit="ms", at_most=2.5
+        )
+        with PtyApp([], program=PROGRAM, cols=COLS, rows=ROWS, cwd=project) as app:
+            app.wait_for_text(f"{QUIET} agents", seconds=SECONDS)
+            host = Host(app)
+            host.rest(max(5.0, began + age - time.monotonic()))
+            family = [found := psutil.Process(app.process.pid), *found.children(recursive=True)]
+            shares = [_processor_share(family, host, seconds / 3) for _ in range(3)]
+            yield alone(
+                f"processor, {QUIET} quiet agents", shares, "%", at_most=3, note=f"{len(family)} processes"
+            )
+            size = usage.pss(one.pid for one in family) / 1e6
+            yield alone(f"memory, {QUIET} quiet agents", [size], "MB", at_most=150)
+
+
+def _opening(argv: Sequence[str], program: str | Path, waits_for: str, project: Path) -> float:
+    """Milliseconds from the start of the program to what it is waited for on the screen."""
+    begin = time.perf_counter()
+    with PtyApp(argv, program=program, cols=COLS, rows=ROWS, cwd=project) as app:
+        app.wait_for_text(waits_for, seconds=SECONDS)
+        return (time.perf_counter() - begin) * 1000
+
+
+def _processor_share(family: list[psutil.Process], host: Host, seconds: float) -> float:
+    """Per cent of one core."""
+    before, begin = _processor_seconds(family), time.monotonic()
+    host.rest(seconds)
+    return (_processor_seconds(family) - before) / (time.monotonic() - begin) * 100
+
+
+def _processor_seconds(family: list[psutil.Process]) -> float:
+    return sum(sum(one.cpu_times()[:2]) for one in family)

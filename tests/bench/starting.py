@@ -1,0 +1,105 @@
+"""How long until agents run, beside what git alone takes to check their worktrees out."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from tests.bench.figures import Row, compared, interleaved
+from tests.bench.ground import Ground, timed, wait_until
+
+BATCH = 5
+LOOKS_AFTER = "it looks for 60 ms whether a program ends at once"
+
+
+def measure(ground: Ground, *, quick: bool) -> Iterator[Row]:
+    yield from _fanout(ground, 2 if quick else 7)
+    yield from _create(ground, 4 if quick else 11)
+
+
+def _fanout(ground: Ground, rounds: int) -> Iterator[Row]:
+    repository = ground.large()
+    returned: list[float] = []
+
+    def ours() -> float:
+        running, whole = start_agents(ground, repository, "fanout", str(BATCH), "fan", count=BATCH)
+        returned.append(whole)
+        return running
+
+    running, serial, at_once = interleaved(
+        rounds,
+        ours,
+        lambda: (
+            sum(_bare_add(ground, repository, number) for number in range(BATCH))
+            + _forget(ground, repository)
+        ),
+        lambda: _all_at_once(ground, repository),
+    )
+    name = f"fleet fanout {BATCH}"
+    yield compared(f"{name}: all running", running, "5 git worktree add", serial, at_most=0.75)
+    yield compared(f"{name}: command ended", returned, "5 git worktree add", serial, note=LOOKS_AFTER)
+    yield compared("five bare adds at once", at_once, "5 git worktree add", serial)
+
+
+def _create(ground: Ground, rounds: int) -> Iterator[Row]:
+    repository = ground.large()
+    returned: list[float] = []
+
+    def ours() -> float:
+        running, whole = start_agents(ground, repository, "create", "one", count=1)
+        returned.append(whole)
+        return running
+
+    def bare() -> float:
+        return _bare_add(ground, repository, 0) + _forget(ground, repository)
+
+    running, adds = interleaved(rounds, ours, bare)
+    yield compared("fleet create: running", running, "git worktree add", adds, at_most=1.35)
+    yield compared("fleet create: command ended", returned, "git worktree add", adds, note=LOOKS_AFTER)
+
+
+def start_agents(ground: Ground, repository: Path, *command: str, count: int) -> tuple[float, float]:
+    """Seconds until the last program ran, and until the command had ended; the agents are gone afterwards."""
+    ground.start_times()
+    begin = time.time()
+    prompt = () if command[0] == "create" else ("-p", "x")
+    whole, _ = ground.fleet(repository, *command, "-a", str(ground.programs / "waiter"), *prompt)
+    starts: list[float] = []
+
+    def are_running() -> bool:
+        starts.extend(ground.start_times())
+        return len(starts) >= count
+
+    wait_until(are_running, f"the start of {count} programs")
+    ground.clear(repository)
+    return max(starts) - begin, whole
+
+
+def _bare_add(ground: Ground, repository: Path, number: int) -> float:
+    return timed(_add_command(ground, number), repository)[0]
+
+
+def _all_at_once(ground: Ground, repository: Path) -> float:
+    begin = time.perf_counter()
+    running = [
+        subprocess.Popen(_add_command(ground, number), cwd=repository, stderr=subprocess.DEVNULL)
+        for number in range(BATCH)
+    ]
+    if any(process.wait() for process in running):
+        raise RuntimeError("git could not make five worktrees at once")
+    return time.perf_counter() - begin + _forget(ground, repository)
+
+
+def _add_command(ground: Ground, number: int) -> list[str]:
+    place = ground.folder / "bare" / str(number)
+    return ["git", "worktree", "add", "--quiet", "--no-track", "-b", f"bare-{number}", str(place)]
+
+
+def _forget(ground: Ground, repository: Path) -> float:
+    """Costs nothing: it is not part of what is measured."""
+    shutil.rmtree(ground.folder / "bare")
+    ground.forget_worktrees(repository)
+    return 0.0

@@ -1,0 +1,40 @@
+"""Scripted agents as a fleet starts them: executable files that take the prompt as their last argument."""
+
+from __future__ import annotations
+
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+AGENTS = Path(__file__).with_name("agents")
+FLEET = [sys.executable, "-c", "from fleet_tui.cli import main; main()"]
+"""The command line, as a process of its own."""
+
+
+def program(folder: Path, name: str, *arguments: object) -> str:
+    """The path of a file that runs one of tests/agents with these arguments."""
+    file = folder / f"run-{name}"
+    words = [sys.executable, "-S", str(AGENTS / f"{name}.py"), *map(str, arguments)]
+    file.write_text(f'#!/bin/sh\nexec {shlex.join(words)} "$@"\n')
+    file.chmod(0o755)
+    return str(file)
+
+
+def start_cli(folder: Path, *arguments: str, nice: int = 0) -> subprocess.Popen[str]:
+    """`fleet …` in a folder, running."""
+    return subprocess.Popen(
+        ["nice", "-n", str(nice), *FLEET, *arguments],
+        cwd=folder,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def is_alive(pid: int) -> bool:
+    """Whether it runs; a zombie does not."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in {"Z", "X"}
+    except OSError:
+        return False

@@ -1,0 +1,74 @@
+"""Real agents of the real programs in a real fleet, with the loopback API for a model."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from fleet_tui.fleet import Fleet
+from tests.real import homes, install
+from tests.real.agents import Real
+from tests.real.api import Api
+
+
+@pytest.fixture(scope="session")
+def installed() -> Callable[[str], list[Path]]:
+    """Asks for a program once a session; a test is skipped where there is none to be had."""
+    folder = install.cache()
+    found: dict[str, list[Path] | install.Unavailable] = {}
+
+    def get(name: str) -> list[Path]:
+        if name not in found:
+            try:
+                found[name] = install.install(name, folder)
+            except install.Unavailable as error:
+                found[name] = error
+        places = found[name]
+        if isinstance(places, install.Unavailable):
+            pytest.skip(str(places))
+        return places
+
+    return get
+
+
+@pytest.fixture
+def api() -> Iterator[Api]:
+    with Api() as made:
+        yield made
+
+
+@pytest.fixture
+def program(request: pytest.FixtureRequest) -> str:
+    """The profile that a module tests; each says so itself."""
+    return str(request.module.PROGRAM)
+
+
+@pytest.fixture
+def install_as(request: pytest.FixtureRequest, program: str) -> str:
+    """By which name the program is in the table of tested versions."""
+    return str(getattr(request.module, "INSTALL", program))
+
+
+@pytest.fixture
+def real(
+    program: str,
+    install_as: str,
+    installed: Callable[[str], list[Path]],
+    home: Path,
+    repository: Path,
+    api: Api,
+    monkeypatch: pytest.MonkeyPatch,
+) -> Iterator[Real]:
+    """Starts agents of the program under test."""
+    places = installed(install_as)
+    homes.prepare(program, home, repository, api.url, monkeypatch)
+    monkeypatch.setenv("PATH", os.pathsep.join([*map(str, places), os.environ["PATH"]]))
+    fleet = Fleet(repository)
+    try:
+        yield Real(fleet, api, home, repository, program)
+    finally:
+        fleet.stop([agent for agent in fleet.agents() if not agent.has_ended], grace=3.0)
+        fleet.close()

@@ -1,0 +1,174 @@
+"""What the loopback API does, chosen by words in the prompt; knows nothing of any provider's wire format.
+
+A prompt may hold one order in double brackets; the last one counts:
+
+    [[write NAME TEXT]]   write a file in the worktree with the program's own tool
+    [[run COMMAND]]       run a shell command with the program's own tool
+    [[escape COMMAND]]    the same, asking to leave the sandbox where the program has one
+    [[ask]]               ask the person to choose a colour
+    [[slow WORDS PAUSE]]  stream that many words, a pause of seconds between two
+    [[fail CODE]]         answer every request with this HTTP error
+    [[exhausted]]         answer that all of a subscription's usage is used up, and when it is not any more
+    [[limit TIMES AFTER]] answer so many requests with 429, to be tried again after so many seconds; then as usual
+
+Without an order the answer tells the length and the digest of the prompt as it arrived.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+QUESTION = "Which colour do you prefer?"
+CHOICES = ("Red", "Blue")
+
+PAUSE = 0.06
+"""Between the words of an ordinary answer, so that a turn lasts long enough to be seen."""
+
+_ORDER = re.compile(r"\[\[(\w+) ?([^\]]*)\]\]")
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """What a program asks of the model, whatever the provider."""
+
+    texts: tuple[str, ...]
+    """The parts of the newest thing the person said, as they came."""
+    said: tuple[str, ...]
+    """Everything the person and the model have said in this conversation, oldest first."""
+    results: int
+    """How many tool calls have been answered since the person spoke."""
+    tools: Mapping[str, Mapping[str, Any]]
+    """The parameters of each tool on offer, as a JSON schema."""
+
+
+@dataclass(frozen=True, slots=True)
+class Say:
+    words: tuple[str, ...]
+    pause: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    tool: str
+    arguments: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Refuse:
+    code: int
+    message: str
+    retry_after: int | None = None
+
+
+Step = Say | Call
+
+
+def order(turn: Turn) -> tuple[str, str]:
+    """The order's name and the rest of it; both empty without one."""
+    found = [match for text in turn.texts for match in _ORDER.finditer(text)]
+    return (found[-1][1], found[-1][2]) if found else ("", "")
+
+
+USED_UP = "The usage limit has been reached"
+
+
+def answer(turn: Turn, folder: str, asked_before: int) -> list[Step] | Refuse:
+    """How this request is answered; `asked_before` counts earlier requests of the same turn."""
+    name, rest = order(turn)
+    words = rest.split()
+    if name == "fail":
+        return Refuse(int(words[0]), "This request is refused on purpose.")
+    if name == "limit" and asked_before < int(words[0]):
+        return Refuse(429, "This request would exceed your rate limit.", int(words[1]))
+    if name == "exhausted":
+        return Refuse(429, USED_UP)
+    if name == "slow":
+        return [Say(tuple(f"word{number} " for number in range(int(words[0]))), float(words[1]))]
+    if turn.results or name in ("", "limit"):
+        return [say(f"The prompt was {_digest(turn)}.", pause=PAUSE)]
+    return [say("I begin."), _call(name, rest, turn, folder)]
+
+
+def say(text: str, pause: float = 0.0) -> Say:
+    return Say(tuple(re.findall(r"\S+\s*", text)), pause)
+
+
+def _digest(turn: Turn) -> str:
+    text = turn.texts[-1] if turn.texts else ""
+    return f"{len(text)} {hashlib.sha256(text.encode()).hexdigest()}"
+
+
+def _call(name: str, rest: str, turn: Turn, folder: str) -> Step:
+    tools = turn.tools
+    if not tools:
+        return _written_out(name, rest)
+    if name == "write":
+        file, _, text = rest.partition(" ")
+        return _write(tools, f"{folder}/{file}", text) or _run(tools, f"printf '%s' '{text}' > {file}")
+    if name == "run":
+        return _run(tools, rest)
+    if name == "escape":
+        return _run(tools, rest, sandbox_permissions="require_escalated", justification="It writes outside.")
+    if name == "ask":
+        return _ask(tools)
+    raise ValueError(f"the API knows no order {name!r}")
+
+
+def _written_out(name: str, rest: str) -> Step:
+    """For a program without tools, which does what stands in the answer."""
+    if name == "write":
+        file, _, text = rest.partition(" ")
+        return say(f"\n{file}\n```\n<<<<<<< SEARCH\n=======\n{text}\n>>>>>>> REPLACE\n```\n")
+    if name == "run":
+        return say(f"\n```bash\n{rest}\n```\n")
+    raise ValueError(f"{name!r} needs a tool")
+
+
+def _offered(tools: Mapping[str, Mapping[str, Any]], *names: str) -> str:
+    return next((name for name in names if name in tools), "")
+
+
+def _parameters(tools: Mapping[str, Mapping[str, Any]], tool: str) -> Mapping[str, Any]:
+    properties: Mapping[str, Any] = tools[tool].get("properties", {})
+    return properties
+
+
+def _write(tools: Mapping[str, Mapping[str, Any]], file: str, text: str) -> Step | None:
+    tool = _offered(tools, "Write", "write_file", "write", "create")
+    if not tool:
+        return None
+    parameters = _parameters(tools, tool)
+    place = next(name for name in ("file_path", "filePath", "path") if name in parameters)
+    content = "file_text" if "file_text" in parameters else "content"
+    return Call(tool, {place: file, content: text})
+
+
+def _run(tools: Mapping[str, Mapping[str, Any]], command: str, **more: str) -> Step:
+    tool = _offered(tools, "Bash", "exec_command", "shell_command", "bash", "run_shell_command")
+    if not tool:
+        return say(f"There is no tool for a command among {sorted(tools)}.")
+    parameters = _parameters(tools, tool)
+    arguments: dict[str, Any] = {"cmd" if "cmd" in parameters else "command": command}
+    wanted = {"description": "a test's command", "is_background": False, **more}
+    return Call(tool, arguments | {name: value for name, value in wanted.items() if name in parameters})
+
+
+def _ask(tools: Mapping[str, Mapping[str, Any]]) -> Step:
+    tool = _offered(
+        tools, "AskUserQuestion", "question", "request_user_input", "ask_user", "ask_user_question"
+    )
+    if not tool:
+        return say(f"There is no tool for a question among {sorted(tools)}.")
+    if "requestedSchema" in _parameters(tools, tool):
+        field = {"type": "string", "title": "Colour", "enum": list(CHOICES)}
+        return Call(tool, {"message": QUESTION, "requestedSchema": {"properties": {"colour": field}}})
+    options = [{"label": choice, "description": f"the {choice.lower()} one"} for choice in CHOICES]
+    question = {
+        "id": "colour", "type": "choice", "question": QUESTION, "header": "Colour", "options": options,
+        "multiSelect": False, "multiple": False,
+    }  # fmt: skip
+    return Call(tool, {"questions": [question]})

@@ -1,0 +1,280 @@
+"""The real claude in a fleet: what it was asked is read from the API's log, what it did from the disk."""
+
+from __future__ import annotations
+
+import pytest
+
+from fleet_tui.models import Status
+from tests.holders import wait_until
+from tests.real.agents import HARD_PROMPT, LONG_PROMPT, Real, kill_keeper
+from tests.real.dialects import ANSWER, CACHED, NEW
+from tests.real.homes import contents, settings
+from tests.real.scenarios import QUESTION
+
+PROGRAM = "claude"
+pytestmark = pytest.mark.agents
+
+
+# ── prompts ──
+
+
+def test_a_first_prompt_on_the_command_line_edits_a_file(real: Real) -> None:
+    real.configure('[agent]\npermission_mode = "edits"\n')
+
+    agent = real.start("please [[write notes.txt it's done]]")
+
+    assert agent.file("notes.txt") == "it's done"
+    real.api.wait_for_prompt("please [[write notes.txt it's done]]")
+    done = agent.wait_for("done", source="osc7501")
+    assert {told.status for told in agent.statuses() if told.at < done.at} == {"starting", "working"}
+
+
+def test_prompts_typed_into_an_idle_agent_arrive_exactly(real: Real) -> None:
+    agent = real.start("hello")
+    agent.wait_for("done")
+
+    agent.prompt(HARD_PROMPT)
+    asked = real.api.wait_for_prompt(HARD_PROMPT)
+    agent.wait_for("done", since=asked.at)
+    agent.prompt(LONG_PROMPT)
+
+    real.api.wait_for_prompt(LONG_PROMPT)
+    assert len(real.api.prompts()) == 3
+
+
+def test_a_prompt_given_right_after_the_start_arrives(real: Real) -> None:
+    real.start_late(2.0)
+    agent = real.start()
+
+    agent.prompt("are you there?")
+
+    real.api.wait_for_prompt("are you there?", seconds=8.0)
+
+
+def test_a_prompt_for_a_busy_agent_waits_until_it_is_idle(real: Real) -> None:
+    agent = real.start("please [[slow 20 0.1]]")
+    agent.shows("word1")
+
+    receipt = agent.prompt("and then?")
+
+    assert receipt.state == "queued"
+    assert real.api.wait_for_prompt("and then?").at > agent.wait_for("done").at
+
+
+def test_control_characters_are_stripped_from_a_prompt(real: Real) -> None:
+    agent = real.start("hello")
+    agent.wait_for("done")
+
+    agent.prompt("one\x1b[201~\x03\x1btwo\x07\x08 three")
+
+    asked = real.api.wait_for(lambda asked: "two" in asked.prompt)
+    assert asked.prompt == "one[201~two three"
+
+
+def test_a_prompts_receipt_goes_on_until_it_is_answered(real: Real) -> None:
+    agent = real.start("hello")
+    agent.wait_for("done")
+
+    receipt = agent.prompt("once more")
+    asked = real.api.wait_for_prompt("once more")
+    agent.wait_for("done", since=asked.at)
+
+    agent.wait_for_receipts(receipt.id, ["queued", "typed", "accepted", "answered"], seconds=2.0)
+
+
+def test_a_prompt_is_not_typed_into_the_question_of_trust(real: Real) -> None:
+    real.distrust()
+    agent = real.start()
+    agent.shows("Enter to confirm")
+
+    assert agent.prompt("hello").state == "queued"
+    assert not agent.listed().has_ended
+
+
+# ── status ──
+
+
+def test_an_agent_without_a_prompt_is_idle(real: Real) -> None:
+    agent = real.start()
+
+    assert agent.wait_for("idle").source == "osc7501"
+
+
+def test_a_permission_is_asked_and_given_and_a_prompt_waits_meanwhile(real: Real) -> None:
+    agent = real.start("please [[run touch one.txt]]")
+
+    blocked = agent.wait_for("blocked")
+    assert (blocked.detail, blocked.source) == ("permission", "osc7501")
+    assert "touch one.txt" in blocked.text
+    assert agent.prompt("and then?").state == "queued"
+    agent.shows("Do you want to proceed?")
+    assert not (agent.worktree / "one.txt").exists()
+    at = agent.answer("enter")
+
+    agent.wait_for("done", since=at)
+    assert (agent.worktree / "one.txt").exists()
+    real.api.wait_for(lambda asked: "and then?" in asked.prompt)
+
+
+def test_a_permission_is_asked_and_denied(real: Real) -> None:
+    agent = real.start("please [[run touch one.txt]]")
+    agent.wait_for("blocked")
+
+    at = agent.answer("escape")
+
+    agent.wait_for("idle", since=at)
+    assert not (agent.worktree / "one.txt").exists()
+
+
+def test_a_question_is_asked_and_answered(real: Real) -> None:
+    agent = real.start("please [[ask]]")
+
+    blocked = agent.wait_for("blocked")
+    assert blocked.detail == "question"
+    assert QUESTION in blocked.text
+    agent.shows("Enter to select")
+    at = agent.press("down", "enter")
+
+    agent.wait_for("done", since=at)
+    assert "Blue" in str(real.api.wait_for(lambda asked: asked.turn.results == 1).body["messages"][-1])
+
+
+def test_an_interruption_is_seen(real: Real) -> None:
+    agent = real.start("please [[slow 300 0.1]]")
+    agent.shows("word3")
+
+    at = agent.press("escape")
+
+    agent.wait_for("idle", since=at)
+    real.api.wait_for(lambda asked: "slow" in asked.prompt, broken=True)
+
+
+def test_an_api_error_is_an_error_with_its_text(real: Real) -> None:
+    agent = real.start("please [[fail 400]]")
+
+    assert "refused on purpose" in agent.wait_for("error").text
+
+
+def test_a_rate_limited_agent_recovers(real: Real) -> None:
+    agent = real.start("please [[limit 2 1]]")
+
+    agent.wait_for("done", source="osc7501")
+
+    assert [asked.status for asked in real.api.prompts()] == [429, 429, 200]
+
+
+def test_a_rate_limit_is_told(real: Real) -> None:
+    agent = real.start("please [[limit 2 2]]")
+
+    assert agent.wait_for("limited", "done").status == "limited"
+
+
+@pytest.mark.parametrize(("mode", "kind"), [("ask", "trust"), ("all", "permission")])
+def test_a_dialog_before_the_first_turn_is_a_block(real: Real, mode: str, kind: str) -> None:
+    """That of a folder not trusted yet, and the warning before permissions are skipped."""
+    real.configure(f'[agent]\npermission_mode = "{mode}"\n')
+    if kind == "trust":
+        real.distrust()
+
+    agent = real.start("hello")
+    agent.shows("Enter to confirm")
+
+    assert agent.wait_for("blocked", "unknown").status == "blocked"
+    assert agent.statuses()[-1].detail == kind
+
+
+# ── conversations ──
+
+
+def test_an_agent_whose_keeper_was_killed_goes_on_with_its_conversation(real: Real) -> None:
+    agent = real.start("remember the word marzipan")
+    agent.wait_for("done")
+    session = agent.agent.session_id
+    wait_until(lambda: any((real.home / ".claude" / "projects").rglob(f"{session}.jsonl")))
+    kill_keeper(agent)
+    assert agent.listed().status is Status.LOST
+
+    real.fleet.revive(agent.id)
+    agent.wait_for("idle", source="osc7501")
+    agent.prompt("which word was it?")
+
+    asked = real.api.wait_for_prompt("which word was it?")
+    assert "remember the word marzipan" in asked.turn.said
+    assert agent.agent.session_id == session
+    assert session in asked.body["metadata"]["user_id"]
+
+
+def test_a_fork_goes_on_with_a_copy_of_the_conversation_and_comes_back_to_its_own(real: Real) -> None:
+    agent = real.start("remember the word marzipan")
+    agent.wait_for("done")
+
+    fork = real.fork(agent, "other", "which word was it?")
+
+    asked = real.api.wait_for_prompt("which word was it?")
+    assert "remember the word marzipan" in asked.turn.said
+    session = fork.agent.session_id
+    assert session not in ("", agent.agent.session_id)
+    assert session in asked.body["metadata"]["user_id"]
+    fork.wait_for("done")
+    kill_keeper(fork)
+    fork.listed()
+    real.fleet.revive(fork.id)
+    fork.wait_for("idle", source="osc7501")
+    fork.prompt("and which was it again?")
+    again = real.api.wait_for_prompt("and which was it again?")
+    assert {"remember the word marzipan", "which word was it?"} <= set(again.turn.said)
+    assert session in again.body["metadata"]["user_id"]
+    wait_until(
+        lambda: real.spent(fork) == tuple(2 * number for number in ANSWER), "its own answers being counted"
+    )
+
+
+def test_an_agent_that_starts_over_has_a_new_conversation(real: Real) -> None:
+    agent = real.start("remember the word marzipan")
+    agent.wait_for("done")
+    first = agent.agent.session_id
+    real.fleet.stop([agent.agent])
+
+    real.fleet.revive(agent.id, fresh=True)
+
+    agent.wait_for("done")
+    asked = [one for one in real.api.prompts() if one.prompt == "remember the word marzipan"]
+    assert [first in one.body["metadata"]["user_id"] for one in asked] == [True, False]
+    assert agent.agent.session_id not in ("", first)
+
+
+# ── spending ──
+
+
+def test_what_a_turn_takes_is_known_and_its_cost_once_it_has_ended(real: Real) -> None:
+    real.configure('[agent]\npermission_mode = "edits"\n')
+    agent = real.start("please [[write notes.txt done]]")
+    agent.wait_for("done")
+
+    wait_until(
+        lambda: real.spent(agent) == tuple(2 * number for number in ANSWER), "both answers being counted"
+    )
+    [spent] = real.fleet.spending([agent.agent]).values()
+    assert (spent.context_tokens, spent.context_limit) == (NEW + CACHED, 1_000_000)
+    assert spent.cost is None
+    real.fleet.stop([agent.agent])
+
+    [ended] = real.fleet.spending([agent.agent]).values()
+    assert ended.cost is not None
+    assert ended.cost > 0
+
+
+# ── footprint ──
+
+
+def test_nothing_of_the_users_is_changed_but_what_the_program_itself_records(real: Real) -> None:
+    home, project, chosen = contents(real.home), contents(real.project), settings(PROGRAM, real.home)
+
+    agent = real.start("please [[write notes.txt done]]")
+    agent.wait_for("blocked")
+    real.fleet.stop([agent.agent])
+    wait_until(lambda: agent.listed().has_ended)
+
+    assert real.left_in_home(home) == []
+    assert real.left_in_project(project) == []
+    assert settings(PROGRAM, real.home) == chosen

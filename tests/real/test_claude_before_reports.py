@@ -1,0 +1,39 @@
+"""A claude of the versions that tell their state by the title alone; many users still have one."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.holders import wait_until
+from tests.real.agents import Real
+from tests.real.dialects import ANSWER
+
+PROGRAM = "claude"
+INSTALL = "claude before reports"
+pytestmark = pytest.mark.agents
+
+
+def test_a_first_prompt_on_the_command_line_edits_a_file(real: Real) -> None:
+    real.configure('[agent]\npermission_mode = "edits"\n')
+
+    agent = real.start("please [[write notes.txt done]]")
+
+    assert agent.file("notes.txt") == "done"
+    real.api.wait_for_prompt("please [[write notes.txt done]]")
+
+
+def test_what_a_turn_takes_is_known(real: Real) -> None:
+    real.configure('[agent]\npermission_mode = "edits"\n')
+    agent = real.start("please [[write notes.txt done]]")
+    agent.file("notes.txt")
+
+    wait_until(
+        lambda: real.spent(agent) == tuple(2 * number for number in ANSWER), "both answers being counted"
+    )
+
+
+def test_its_states_are_known(real: Real) -> None:
+    agent = real.start("please [[run touch one.txt]]")
+    agent.shows("Do you want to proceed?")
+
+    assert agent.wait_for("blocked", "unknown").detail == "permission"

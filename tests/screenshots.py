@@ -1,0 +1,75 @@
+"""Makes the pictures in screenshots/: the real dashboard on the agents of the tour.
+
+python -m tests.screenshots
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from textual.pilot import Pilot
+
+from fleet_tui import demo
+from fleet_tui.fleet import Fleet
+from fleet_tui.models import Status
+from fleet_tui.tui.app import FleetApp
+from fleet_tui.tui.settings import Settings
+
+FOLDER = Path(__file__).parents[1] / "screenshots"
+EXPORT_COLORS = {"#292929": "background", "#c5c8c6": "foreground"}
+"""What Textual's export takes for the terminal's own colours, and the roles that the picture shows instead."""
+WIDE, NARROW = (160, 45), (80, 24)
+
+
+async def until(pilot: Pilot[None], condition: Callable[[], object], seconds: float = 60.0) -> None:
+    deadline = time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() > deadline:
+            raise TimeoutError("the tour did not get that far")
+        await pilot.pause(0.1)
+
+
+async def take(
+    project: Path, name: str, size: tuple[int, int], *keys: str, theme: str = "fleet-dark"
+) -> None:
+    fleet = Fleet(project)
+    app = FleetApp(fleet, project, Settings(theme=theme))
+    async with app.run_test(size=size) as pilot:
+        desk = app.dashboard
+        await until(pilot, lambda: any(agent.status is Status.BLOCKED for agent in desk.state.agents))
+        await until(pilot, lambda: any(agent.status is Status.LIMITED for agent in desk.state.agents))
+        await until(pilot, lambda: len(desk.listed) == len(demo.AGENTS) and desk.sights.usage)
+        await pilot.pause(1.0)
+        for key in keys:
+            await pilot.press(key)
+        await pilot.pause(0.8)
+        picture = app.export_screenshot(title="fleet-tui")
+    fleet.close()
+    for color, role in EXPORT_COLORS.items():
+        picture = picture.replace(color, app.theme_variables[role])
+    (FOLDER / f"{name}.svg").write_text(picture, encoding="utf-8")
+
+
+async def take_all(project: Path) -> None:
+    await take(project, "dashboard", WIDE)
+    await take(project, "answer", WIDE, "a")
+    await take(project, "typing", WIDE, "right_square_bracket", "enter")
+    await take(project, "which-key", WIDE, "right_square_bracket", "enter", "ctrl+right_square_bracket")
+    prompt = "Replace the session cookie by signed tokens."
+    await take(project, "fan-out", WIDE, "f", *(" " if char == " " else char for char in prompt))
+    await take(project, "help", WIDE, "question_mark")
+    await take(project, "narrow", NARROW, "right_square_bracket")
+    await take(project, "light", WIDE, theme="fleet-light")
+
+
+def main() -> None:
+    FOLDER.mkdir(exist_ok=True)
+    with demo.staged() as project:
+        asyncio.run(take_all(project))
+
+
+if __name__ == "__main__":
+    main()

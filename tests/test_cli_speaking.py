@@ -1,0 +1,279 @@
+"""Speaking to agents from the command line: prompts that are waited for, queues, answers, and why."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import stat
+import sys
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from fleet_tui.fleet import Fleet
+from fleet_tui.models import Agent, Status
+from tests.commands import Cli, cli, prints
+from tests.crews import SIZE, Crew, crew, ground
+from tests.holders import AGENTS, wait_until
+from tests.imitations import at_once
+
+__all__ = ["cli", "crew", "ground"]
+
+CHOICES = ("Yes", "Yes, always", "No")
+COMMAND = [sys.executable, "-S", str(AGENTS / "chooses.py"), "permission", "run rm?", *CHOICES]
+CALM = "echo ready; exec cat"
+
+
+@pytest.fixture
+def project(crew: Crew) -> Path:
+    return crew.project
+
+
+@pytest.fixture
+def fleet(crew: Crew) -> Fleet:
+    return crew.fleet
+
+
+def asking(crew: Crew, *more: str) -> Agent:
+    """An agent that has asked with numbered choices and waits."""
+    together = 1 if more else SIZE
+    agent = crew.take("shell", f"exec {shlex.join([*COMMAND, *more])}", together=together)
+
+    def is_asking() -> bool:
+        evidence = crew.fleet.find(agent.id).evidence
+        return evidence is not None and bool(evidence.choices)
+
+    wait_until(is_asking, f"{agent.name} asking")
+    return crew.fleet.find(agent.id)
+
+
+def ended(crew: Crew) -> Agent:
+    agent = crew.take("shell", "exit 3", together=2)
+    wait_until(lambda: crew.fleet.find(agent.id).has_ended)
+    return agent
+
+
+def is_blocked(fleet: Fleet, name: str) -> bool:
+    return fleet.find(name).status is Status.BLOCKED
+
+
+def written(agent: Agent, name: str) -> list[str]:
+    file = Path(agent.worktree) / name
+    return file.read_text().splitlines() if file.exists() else []
+
+
+# ── answers ──
+
+
+@pytest.mark.parametrize(("said", "number"), [("2", "2"), ("no", "3"), ("Yes, always", "2"), ("allow", "1")])
+def test_a_question_is_answered_by_number_or_words(cli: Cli, crew: Crew, said: str, number: str) -> None:
+    agent = asking(crew)
+
+    assert "answered" in cli.ok("answer", agent.name, said)
+
+    wait_until(lambda: written(agent, "chosen") == [number])
+
+
+def test_without_a_choice_the_question_is_shown(cli: Cli, crew: Crew) -> None:
+    agent = asking(crew)
+
+    assert cli.ok("answer", agent.name).splitlines() == [
+        "permission: run rm?",
+        "  1  Yes",
+        "  2  Yes, always",
+        "  3  No",
+    ]
+
+
+def test_what_is_no_choice_presses_nothing(cli: Cli, crew: Crew) -> None:
+    agent = asking(crew)
+
+    for said in ("4", "perhaps", " "):
+        ran = cli("answer", agent.name, said)
+
+        assert ran.code in (2, 4), said
+        assert ran.complaint
+        assert written(agent, "chosen") == [], said
+        assert crew.fleet.find(agent.id).status is Status.BLOCKED, said
+
+
+def test_an_answer_that_comes_before_the_dialog_is_drawn_is_given_once_it_is(fleet: Fleet) -> None:
+    script = r"""
+printf '\033]7501;state=blocked:kind=permission\007'
+until test -e draw; do sleep 0.05; done
+stty -icanon; printf 'May I?\n  1. Yes\n  2. No\n'
+dd bs=1 count=1 of=chosen 2>/dev/null
+printf '\033[2J\033]7501;state=done\007'; exec cat
+"""
+    agent = fleet.create("late", profile="shell", prompt=script)
+    wait_until(lambda: fleet.find("late").status is Status.BLOCKED, "the question")
+
+    at_once(lambda: fleet.answer("late", "2"), (Path(agent.worktree) / "draw").touch)
+
+    wait_until(lambda: written(agent, "chosen") == ["2"])
+
+
+def test_an_agent_that_asks_nothing_is_not_answered(cli: Cli, crew: Crew) -> None:
+    calm = crew.take("shell", CALM)
+
+    assert cli("answer", calm.name, "1").code == 4
+    assert cli("answer", calm.name).code == 4
+    assert cli("answer", "nobody", "1").code == 3
+
+
+def test_the_same_question_asked_twice_takes_two_answers(cli: Cli, crew: Crew) -> None:
+    agent = asking(crew, "--twice")
+
+    cli("answer", agent.name, "1")
+    wait_until(lambda: written(agent, "chosen") == ["1"])
+    wait_until(lambda: crew.fleet.find(agent.id).status is Status.BLOCKED)
+    cli("answer", agent.name, "3")
+
+    wait_until(lambda: written(agent, "chosen") == ["1", "3"])
+
+
+# ── prompts ──
+
+
+def test_waiting_for_a_prompt_ends_when_it_is_answered(cli: Cli, crew: Crew) -> None:
+    agent = asking(crew)
+    crew.fleet.answer(agent.name, "1")
+    wait_until(lambda: crew.fleet.find(agent.id).status is Status.DONE)
+
+    receipt = json.loads(cli.ok("prompt", agent.name, "it's done?", "--wait", "--timeout", "20", "--json"))
+
+    assert (receipt["agent"], receipt["state"]) == (agent.name, "answered")
+    assert written(agent, "prompts") == ["it's done?"]
+
+
+def test_a_prompt_for_one_that_asks_is_queued_and_the_time_runs_out(cli: Cli, crew: Crew) -> None:
+    agent = asking(crew)
+
+    ran = cli("prompt", agent.name, "later", "--timeout", "0.3")
+
+    assert ran.code == 9
+    assert "queued" in ran.out
+    assert [entry["text"] for entry in crew.fleet.queue(agent)] == ["later"]
+
+
+def test_control_characters_are_left_out_and_that_is_said(cli: Cli, crew: Crew) -> None:
+    agent = asking(crew)
+
+    assert "control characters left out: 2" in cli.ok("prompt", agent.name, "a\x1b\x07b")
+
+
+def test_one_prompt_goes_to_several_with_a_receipt_each(cli: Cli, fleet: Fleet) -> None:
+    prompt = f"exec {shlex.join(COMMAND)}"
+    fleet.multi([(name, prompt) for name in ("fix-a", "fix-b", "other")], profile="shell")
+    for name in ("fix-a", "fix-b", "other"):
+        wait_until(partial(is_blocked, fleet, name), f"{name} asking")
+
+    receipts = json.loads(cli.ok("prompt", "fix-*", "all of you", "--json"))
+
+    assert [receipt["agent"] for receipt in receipts] == ["fix-a", "fix-b"]
+    assert fleet.queue(fleet.find("other")) == []
+    assert len(cli.ok("prompt", "-b", fleet.find("other").batch, "whole batch").splitlines()) == 3
+
+
+def test_one_that_cannot_be_reached_keeps_a_prompt_from_nobody_else(cli: Cli, fleet: Fleet) -> None:
+    fleet.multi([(name, CALM) for name in ("reach-A", "reach-B", "reach-C")], profile="shell")
+    with fleet.store.transaction():
+        intent = fleet.store.intent(fleet.find("reach-B").id)
+        fleet.store.change(fleet.find("reach-B").id, 1.0, intent=json.dumps({**intent, "headless": True}))
+
+    done = cli("prompt", "reach-*", "hello", "--json")
+
+    states = {receipt["agent"]: receipt["state"] for receipt in json.loads(done.out)}
+    assert states["reach-B"] == "refused"
+    assert states["reach-A"] != "refused"
+    assert states["reach-C"] != "refused"
+    assert done.code == 4
+
+
+def test_a_prompt_needs_somebody_to_go_to(cli: Cli, crew: Crew) -> None:
+    over = ended(crew)
+
+    assert cli("prompt", "only words").code == 2
+    assert cli("prompt", over.name, "hello").code == 4
+    assert cli("prompt", f"{over.name[:-1]}[{over.name[-1]}]", "hello").code == 4
+    assert cli("prompt", "nobody", "hello").code == 3
+
+
+def test_the_queue_is_shown_changed_and_shortened(cli: Cli, crew: Crew) -> None:
+    agent = asking(crew)
+    for text in ("one", "two", "three"):
+        crew.fleet.prompt(agent.name, text)
+
+    cli.ok("queue", agent.name, "--edit", "2", "TWO")
+    out = cli.ok("queue", agent.name, "--cancel", "1")
+
+    assert [line.split() for line in out.splitlines()][-2:] == [
+        ["1", "queued", "TWO"],
+        ["2", "queued", "three"],
+    ]
+    shown = json.loads(cli.ok("queue", agent.name, "--json"))
+    assert [entry["text"] for entry in shown["waiting"]] == ["TWO", "three"]
+    assert {entry["text"]: entry["state"] for entry in shown["given"]}["one"] == "refused"
+    assert cli("queue", agent.name, "--cancel", "9").code == 3
+    crew.fleet.answer(agent.name, "1")
+    wait_until(lambda: written(agent, "prompts") == ["TWO", "three"], seconds=20)
+
+
+def test_a_first_prompt_that_nothing_is_heard_of_does_not_wait(cli: Cli, crew: Crew) -> None:
+    mute = crew.take("shell", "exec sleep 1000", together=1)
+
+    def prompts() -> dict[str, object]:
+        (found,) = (one["prompts"] for one in cli.listed() if one["id"] == mute.id)
+        return dict(found)
+
+    wait_until(lambda: prompts()["last"] == "typed", "its receipt")
+
+    assert prompts()["queued"] == 0
+
+
+def test_the_first_prompt_has_a_receipt_too(crew: Crew) -> None:
+    agent = asking(crew)
+
+    assert [receipt.state for receipt in crew.fleet.receipts(agent)] == ["accepted"]
+    crew.fleet.answer(agent.name, "1")
+
+    wait_until(lambda: crew.fleet.receipt(f"{agent.id}.1").state == "answered")
+
+
+# ── why ──
+
+
+def test_why_names_source_sign_and_who_disagrees(cli: Cli, crew: Crew) -> None:
+    agent = asking(crew)
+
+    found = json.loads(cli.ok("why", agent.name, "--json"))
+
+    assert (found["status"], found["detail"], found["source"], found["text"]) == (
+        "blocked",
+        "permission",
+        "osc7501",
+        "run rm?",
+    )
+    assert found["choices"] == [["1", "Yes"], ["2", "Yes, always"], ["3", "No"]]
+    assert found["others"][0]["source"] in ("output", "silence")
+    text = cli.ok("why", agent.name)
+    assert "because    osc7501" in text
+    assert "disagrees" in text
+
+
+def test_why_an_ended_agent_ended(cli: Cli, crew: Crew) -> None:
+    assert "exit" in cli.ok("why", ended(crew).name)
+
+
+def test_a_wrong_status_is_saved_as_a_test_takes_it(cli: Cli, crew: Crew) -> None:
+    agent = crew.take("shell", CALM)
+    prints(crew.fleet, agent, "ready")
+
+    file = Path(cli.ok("why", agent.name, "--wrong", "working").removeprefix("saved as ").strip())
+
+    saved = json.loads(file.read_text())
+    assert (saved["profile"], saved["status"]) == ("shell", "working")
+    assert "ready" in saved["lines"][0]
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    assert cli("why", agent.name, "--wrong", "flying").code == 2

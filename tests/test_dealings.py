@@ -1,0 +1,148 @@
+"""What passes between a program and people, with a real screen, real hooks and the words of real clients."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fleet_tui import hooks
+from fleet_tui.dealings import DECIDE_SECONDS, RETRY_SECONDS, Dealings
+from fleet_tui.holder import RunSpec
+from fleet_tui.models import Status
+from fleet_tui.screen import Screen
+from fleet_tui.signals import Rule, Signals
+
+ASKED = Rule("permission", Status.BLOCKED, "permission", where={"event": "Ask"}, text="{command}")
+SHOWN = Rule("asks", Status.BLOCKED, "permission", match=r"(?P<text>May I \w+\?) 1\. Yes", over=("hook",))
+SIGNALS = Signals(False, hook=(ASKED,), screen=(SHOWN,), decisions={"allow": "{yes}", "deny": "{no}"})
+ALLOW_ALL = {"mode": "on", "rules": [{"decision": "allow", "tool": "*"}]}
+
+
+class Table:
+    """One program's dealings, and what they have come to."""
+
+    def __init__(self, folder: Path, policy: Mapping[str, Any] | None = None) -> None:
+        hooks.prepare(folder)
+        self.hooks = folder / "hooks"
+        self.screen = Screen(60, 12)
+        self.typed: list[bytes] = []
+        self.told: list[dict[str, Any]] = []
+        self.said: list[dict[str, Any]] = []
+        spec = RunSpec(
+            "agent", 1, str(folder), str(folder), "", ("true",), str(folder), {},
+            signals=SIGNALS.to_plain(), policy=dict(policy or {}),
+        )  # fmt: skip
+        self.dealings = Dealings(spec, self.screen, self._type, self._tell)
+
+    def _type(self, data: bytes) -> bool:
+        self.typed.append(data)
+        return True
+
+    def _tell(self, kind: str, **fields: Any) -> None:
+        self.told.append({"kind": kind, **fields})
+
+    def shows(self, *lines: str) -> None:
+        self.screen.feed(b"\x1b[2J\x1b[H" + "\r\n".join(lines).encode())
+        self.dealings.output(time.monotonic())
+
+    def tick(self, later: float = 1.0) -> None:
+        self.dealings.tick(time.monotonic() + later, is_reading=True, is_ended=False)
+
+    def asks(self, pid: int, **payload: Any) -> Path:
+        """As a hook that waits for a decision leaves it; returns its pipe."""
+        verdict = self.hooks / f"{pid}.verdict"
+        os.mkfifo(verdict)
+        (self.hooks / f"{pid}.json").write_text(json.dumps({"event": "Ask", **payload}))
+        return verdict
+
+    def hears(self) -> None:
+        for take in self.dealings.sources().values():
+            take()
+
+    def answers(self, choice: str, **more: Any) -> None:
+        self.dealings.answer({"choice": choice, **more}, lambda **fields: self.said.append(fields))
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    made = tmp_path / "1"
+    made.mkdir()
+    return made
+
+
+def test_a_request_that_the_rules_decide_is_not_shown_as_a_question(folder: Path) -> None:
+    table = Table(folder, ALLOW_ALL)
+    verdict = table.asks(77, tool_name="Write", tool_input={"file_path": "a.txt"}, command="x")
+    reader = os.open(verdict, os.O_RDONLY | os.O_NONBLOCK)
+
+    table.hears()
+    table.tick()
+
+    assert os.read(reader, 100) == b"{yes}\n"
+    os.close(reader)
+    assert all(event.get("status") != "blocked" for event in table.told)
+
+
+@pytest.mark.parametrize("path", ["~\ud800", "\ud800", "~\ud800/x"])
+def test_a_request_that_no_rule_can_read_is_asked(folder: Path, path: str) -> None:
+    table = Table(folder, {"mode": "on", "rules": [{"decision": "allow", "path": "src/**"}]})
+    table.asks(77, tool_name="Write", tool_input={"file_path": path}, command="x")
+
+    table.hears()
+    table.tick()
+
+    assert table.told[-1]["status"] == "blocked"
+
+
+def test_a_decision_for_a_hook_that_was_killed_is_not_tried_for_ever(folder: Path) -> None:
+    table = Table(folder, ALLOW_ALL)
+    table.asks(77, tool_name="Write", tool_input={"file_path": "a.txt"})
+    table.hears()
+    now = time.monotonic()
+    due = table.dealings.due(now)
+    assert due == now + RETRY_SECONDS
+
+    table.tick(DECIDE_SECONDS + 1)
+    table.tick(DECIDE_SECONDS + 2)
+
+    assert table.dealings.due(now) != due
+
+
+def test_an_answer_is_for_the_question_that_was_shown(folder: Path) -> None:
+    table = Table(folder)
+    table.shows("May I delete?", "1. Yes", "2. No")
+
+    table.answers("1", question={"text": "May I read?", "choices": [["1", "Yes"], ["2", "No"]]})
+    table.tick()
+
+    assert [(one["state"], one["reason"]) for one in table.said] == [
+        ("refused", "it asks something else by now")
+    ]
+    assert table.typed == []
+
+
+def test_an_answer_to_the_question_that_is_shown_is_given(folder: Path) -> None:
+    table = Table(folder)
+    table.shows("May I read?", "1. Yes", "2. No")
+
+    table.answers("1", question={"text": "May I read?", "choices": [["1", "Yes"], ["2", "No"]]})
+    table.tick()
+
+    assert table.typed == [b"1"]
+
+
+def test_what_was_told_before_a_restart_is_not_told_again(folder: Path) -> None:
+    first = {"seq": 1, "at": 1.0, "kind": "status", "data": {"status": "done", "source": "title"}}
+    (folder / "events.jsonl").write_text(json.dumps(first) + "\n")
+    table = Table(folder)
+
+    table.dealings.begin(restarted=True)
+
+    assert table.dealings.status().status is Status.DONE
+    assert table.told == []

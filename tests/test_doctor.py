@@ -1,0 +1,222 @@
+"""The doctor: says what is wrong, changes nothing until told to, and then mends it."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from fleet_tui import paths
+from fleet_tui.fleet import Fleet
+from fleet_tui.models import Status
+from tests.commands import Cli, cli, configure, eventually, prints, project, traces
+from tests.conftest import git
+
+__all__ = ["cli", "project"]
+
+
+def test_a_healthy_fleet_has_no_problem_and_looking_changes_nothing(cli: Cli) -> None:
+    before = traces(cli.project)
+
+    said = cli.ok("doctor")
+
+    assert "✗" not in said
+    assert "!" not in said
+    assert traces(cli.project) == before
+
+
+def test_what_it_finds_is_there_for_programs_too(cli: Cli) -> None:
+    found = json.loads(cli.ok("doctor", "--json"))
+
+    assert {"level", "text", "remedy"} == set(found[0])
+    assert {one["level"] for one in found} == {"ok"}
+
+
+def test_a_worktree_that_is_gone_is_a_problem_with_a_way_out(cli: Cli, fleet: Fleet) -> None:
+    cli.ok("create", "fix")
+    shutil.rmtree(fleet.find("fix").worktree)
+
+    ran = cli("doctor")
+
+    assert ran.code == 1
+    assert "fix: its worktree" in ran.out
+    assert "fleet kill fix" in ran.out
+    assert "1 problem found" in ran.complaint
+    assert cli("doctor", "--fix").code == 1, "it has no mending of its own, and says so"
+    cli.ok("kill", "-f", "fix")
+    cli.ok("doctor")
+
+
+def test_killing_an_agent_whose_worktree_is_gone_does_not_say_that_it_is_in_the_trash(
+    cli: Cli, fleet: Fleet
+) -> None:
+    cli.ok("create", "fix")
+    shutil.rmtree(fleet.find("fix").worktree)
+
+    said = cli.ok("kill", "-f", "fix")
+
+    assert "its folder was gone" in said
+    assert "worktree in the trash" not in said
+
+
+def test_a_repository_that_was_moved_is_named_and_takes_its_agents_along_when_told_to(
+    cli: Cli, fleet: Fleet, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cli.ok("create", "fix")
+    agent = fleet.find("fix")
+    moved = cli.project.rename(tmp_path / "moved")
+    monkeypatch.chdir(moved)
+
+    ran = cli("doctor")
+
+    assert ran.code == 1
+    assert f"the repository {cli.project} is gone, and fix with it" in ran.out
+    assert "fleet list --repair" in ran.out
+    assert cli.listed() == []
+    assert "moved here: fix" in cli("list", "--repair").err
+    assert [(one["name"], one["project"]) for one in cli.listed()] == [("fix", str(moved))]
+    assert git(Path(agent.worktree), "status", "--porcelain") == ""
+    assert "✗" not in cli.ok("doctor")
+    cli.ok("kill", "-f", "fix")
+    cli.ok("undo")
+    cli.ok("revive", "fix")
+    assert cli.listed("-a")[0]["project"] == str(moved)
+    assert fleet.store.intent(agent.id)["git_dir"] == str(moved / ".git")
+
+
+def test_a_copy_of_a_repository_does_not_take_the_agents_of_the_first(
+    cli: Cli, fleet: Fleet, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cli.ok("create", "fix")
+    monkeypatch.chdir(shutil.copytree(cli.project, tmp_path / "copy"))
+
+    cli("list", "--repair")
+
+    assert cli.listed() == []
+    assert fleet.store.agents()[0].project == str(cli.project)
+
+
+def test_processes_that_outlived_their_agent_are_named_and_ended_only_when_told_to(
+    cli: Cli, fleet: Fleet
+) -> None:
+    cli.ok("create", "fix")
+    agent = fleet.find("fix")
+    fleet.stop([agent])
+    left = subprocess.Popen(["sleep", "1000"], env={**os.environ, "FLEET_AGENT_ID": agent.id})
+
+    assert f"left processes: {left.pid}" in cli("doctor").out
+    assert left.poll() is None
+
+    cli.ok("doctor", "--fix")
+    assert left.wait(timeout=10) in (-signal.SIGTERM, -signal.SIGKILL)
+    cli.ok("doctor")
+
+
+def test_a_socket_without_a_holder_is_removed(cli: Cli) -> None:
+    stale = paths.sockets() / "abcdefghjk.sock"
+    stale.touch()
+
+    assert str(stale) in cli.ok("doctor")
+    assert stale.exists()
+    cli.ok("doctor", "--fix")
+    assert not stale.exists()
+
+
+def test_the_socket_of_a_living_agent_stays(cli: Cli, fleet: Fleet) -> None:
+    cli.ok("create", "fix")
+    prints(fleet, fleet.find("fix"), "ready")
+
+    cli.ok("doctor", "--fix")
+
+    assert fleet.peek("fix")
+
+
+def test_a_socket_that_somebody_listens_on_is_another_fleets_and_stays(cli: Cli) -> None:
+    theirs = paths.sockets() / "abcdefghjk.sock"
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(str(theirs))
+        listener.listen()
+
+        assert str(theirs) not in cli.ok("doctor", "--fix")
+        assert theirs.exists()
+
+    assert str(theirs) in cli.ok("doctor", "--fix")
+    assert not theirs.exists()
+
+
+def test_rows_that_were_lost_are_found_again(cli: Cli, fleet: Fleet) -> None:
+    cli.ok("multi", "a:x", "b:x", "c:x")
+    agent = fleet.find("a")
+    fleet.store._db.execute("delete from receipt")
+    fleet.store._db.execute("delete from agent where name = 'a'")
+
+    assert "1 agents have files, but no row" in cli("doctor").out
+    assert "found again: a" in cli.ok("doctor", "--fix")
+    assert fleet.find("a").pid == agent.pid
+
+    fleet.store._db.execute("delete from agent where name = 'b'")
+    ran = cli("list", "--repair")
+    assert "found again: b" in ran.err
+    assert {agent["name"] for agent in cli.listed()} == {"a", "b", "c"}
+
+
+def test_worktrees_git_remembers_and_nobody_has_are_pruned(cli: Cli, project: Path, tmp_path: Path) -> None:
+    git(project, "worktree", "add", "-q", str(tmp_path / "gone"), "-b", "gone")
+    shutil.rmtree(tmp_path / "gone")
+
+    assert "git remembers worktrees that are gone" in cli.ok("doctor")
+    cli.ok("doctor", "--fix")
+    assert "gone" not in git(project, "worktree", "list")
+
+
+def test_an_error_in_the_configuration_is_a_finding_and_not_the_end(cli: Cli, project: Path) -> None:
+    configure(project, "[agent\n")
+
+    ran = cli("doctor")
+
+    assert ran.code == 1
+    assert f"✗ {paths.project_config(project)}:1:" in ran.out
+    assert "✓ store" in ran.out
+
+
+def test_a_default_agent_that_is_not_installed_is_named(cli: Cli, project: Path) -> None:
+    configure(project, '[agent]\ndefault = "nosuch"\n')
+
+    assert "agents cannot start by default: no profile or program 'nosuch'" in cli("doctor").out
+
+
+def test_a_keeper_that_was_killed_leaves_a_lost_agent_that_is_named(cli: Cli, fleet: Fleet) -> None:
+    cli.ok("create", "fix")
+    keeper = fleet.find("fix").keeper_pid
+    assert keeper
+    os.kill(keeper, signal.SIGKILL)
+    eventually(lambda: fleet.find("fix").status is Status.LOST, "its loss")
+
+    said = cli("doctor", "--fix").out
+
+    assert "fix: its keeper is gone without a record" in said
+    assert "fleet revive fix" in said
+    assert Path(fleet.find("fix").worktree).is_dir()
+
+
+def test_outside_a_repository_it_works_too(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+    assert "✓ store" in cli.ok("doctor")
+
+
+def test_an_agent_that_was_never_begun_is_removed(fleet: Fleet) -> None:
+    folder = paths.private(paths.agent("halfmade99"))
+    (folder / "lock").touch(mode=0o600)
+
+    [finding] = [finding for finding in fleet.examine() if "never begun" in finding.text]
+    assert finding.fix is not None
+    finding.fix()
+
+    assert not folder.exists()

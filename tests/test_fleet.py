@@ -1,0 +1,417 @@
+"""The verbs of a fleet, on real agents."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from pathlib import Path
+
+import pytest
+
+from fleet_tui import paths
+from fleet_tui.errors import NotFound, Refused, UsageError
+from fleet_tui.fleet import Fleet
+from fleet_tui.holder import is_held
+from fleet_tui.launcher import Progress
+from fleet_tui.models import Agent, Status
+from tests.commands import configure, prints, project, traces
+from tests.conftest import git, processes_of
+from tests.crews import Crew, crew, ground
+from tests.holders import wait_until
+
+__all__ = ["crew", "ground", "project"]
+
+
+def test_an_agent_has_a_worktree_a_branch_a_row_and_a_holder(fleet: Fleet, project: Path) -> None:
+    agent = fleet.create("fix/login", prompt="hello")
+
+    assert git(Path(agent.worktree), "branch", "--show-current").strip() == "fix/login"
+    assert agent.base == git(project, "rev-parse", "HEAD").strip()
+    assert is_held(paths.lock(agent.id))
+    assert [one.name for one in fleet.agents()] == ["fix/login"]
+    prints(fleet, agent, "argument: hello")
+    for path in (paths.state(), *paths.state().rglob("*")):
+        assert not path.lstat().st_mode & 0o077, f"{path} is not for its owner only"
+    assert not Path(agent.worktree).parent.stat().st_mode & 0o077
+
+
+@pytest.mark.usefixtures("project")
+def test_an_agent_is_told_its_worktree_for_the_current_folder(fleet: Fleet, tmp_path: Path) -> None:
+    """Some programs believe PWD more than the system, and would work where the fleet was started."""
+    program = tmp_path / "tells-where"
+    program.write_text(f"#!{sys.executable}\nimport os\nprint('PWD', os.environ['PWD'])\ninput()\n")
+    program.chmod(0o755)
+
+    agent = fleet.create("fix", profile=str(program))
+
+    wait_until(lambda: "PWD" in "".join(fleet.peek(agent.id)), "it telling where it is")
+    # The terminal wraps it.
+    assert f"PWD {agent.worktree}" in "".join(fleet.peek(agent.id))
+
+
+def test_a_stopped_agent_keeps_its_worktree_and_revives_in_it(crew: Crew) -> None:
+    fleet, agent = crew.fleet, crew.take()
+    work = Path(agent.worktree) / "work.txt"
+    work.write_text("mine")
+    with pytest.raises(Refused, match="is running"):
+        fleet.revive(agent.name)
+
+    [stopped] = fleet.stop([agent])
+
+    assert (stopped.status, processes_of(agent), work.read_text()) == (Status.STOPPED, [], "mine")
+    revived = fleet.revive(agent.name)
+    assert (revived.id, revived.run, revived.worktree) == (agent.id, 2, agent.worktree)
+    prints(fleet, revived, "ready")
+
+
+def test_an_agent_can_be_revived_with_something_to_do(crew: Crew) -> None:
+    fleet, agent = crew.fleet, crew.take()
+    prints(fleet, agent, "argument: x")
+    fleet.stop([agent])
+
+    revived = fleet.revive(agent.name, prompt="go on")
+
+    prints(fleet, revived, "argument: go on")
+    assert "argument: x" not in "\n".join(fleet.logs(revived.id, 200))
+
+
+def test_reviving_a_killed_agent_brings_its_worktree_back_first(crew: Crew) -> None:
+    fleet, agent = crew.fleet, crew.take()
+    fleet.kill([agent])
+
+    revived = fleet.revive(agent.name)
+
+    assert (revived.id, revived.trash, Path(revived.worktree).is_dir()) == (agent.id, "", True)
+    assert not revived.has_ended
+    fleet.stop([revived])
+    shutil.rmtree(agent.worktree)
+    with pytest.raises(Refused, match=f"worktree of {agent.name} is gone"):
+        fleet.revive(agent.name)
+
+
+def test_a_prompt_is_typed_has_a_receipt_and_outlives_the_agent_in_its_log(crew: Crew) -> None:
+    fleet, agent = crew.fleet, crew.take()
+    prints(fleet, agent, "ready")
+    for text in ("", "  \n", "x" * 300_000):
+        with pytest.raises(UsageError):
+            fleet.prompt(agent.name, text)
+
+    receipt = fleet.prompt(agent.name, "it's $(here)")
+
+    assert receipt.state in ("queued", "typed", "accepted")
+    prints(fleet, agent, "got: it's $(here)")
+    fleet.stop([agent])
+    assert "argument: x" in fleet.logs(agent.name, 50)
+    assert "argument: x" in [line.rstrip() for line in fleet.peek(agent.name)]
+    assert b"argument: x" in b"".join(fleet.raw_output(agent, follow=True))
+    with pytest.raises(Refused, match="revive"):
+        fleet.prompt(agent.name, "hello")
+
+
+def test_a_killed_agent_comes_back_by_undo_with_uncommitted_and_ignored_files(
+    fleet: Fleet, project: Path
+) -> None:
+    (project / ".gitignore").write_text("*.secret\n")
+    git(project, "add", ".gitignore")
+    git(project, "commit", "-q", "-m", "ignore")
+    agent = fleet.create("fix")
+    tree = Path(agent.worktree)
+    for name in ("new.txt", "readme.txt", "a.secret"):
+        (tree / name).write_text("mine")
+
+    [kept] = fleet.kill([agent])
+
+    assert kept.path is not None
+    assert not tree.exists()
+    assert processes_of(agent) == []
+    assert "fix" in git(project, "branch", "--list", "fix")
+
+    restored, note = fleet.undo()
+
+    assert (restored.id, restored.status, note) == (agent.id, Status.STOPPED, "")
+    assert [(tree / name).read_text() for name in ("new.txt", "readme.txt", "a.secret")] == ["mine"] * 3
+    assert git(tree, "branch", "--show-current").strip() == "fix"
+
+
+def test_killing_with_the_branch_can_be_undone_too(crew: Crew) -> None:
+    fleet, project, agent = crew.fleet, crew.project, crew.take()
+    git(Path(agent.worktree), "commit", "-q", "--allow-empty", "-m", "work")
+    tip = git(project, "rev-parse", agent.name)
+
+    [kept] = fleet.kill([agent], delete_branch=True)
+
+    assert kept.branch == ""
+    assert git(project, "branch", "--list", agent.name) == ""
+    fleet.undo(agent.name)
+    assert git(project, "rev-parse", agent.name) == tip
+
+
+def test_a_branch_that_was_there_before_is_never_deleted(fleet: Fleet, project: Path) -> None:
+    git(project, "branch", "mine")
+    agent = fleet.create("mine", existing=True)
+
+    [kept] = fleet.kill([agent], delete_branch=True)
+
+    assert kept.branch == "mine"
+    assert git(project, "branch", "--list", "mine")
+
+
+def test_an_agent_whose_worktree_was_removed_behind_its_back_can_be_killed(
+    fleet: Fleet, project: Path
+) -> None:
+    deleted, removed = fleet.multi([("deleted", "x"), ("removed", "x")])
+    shutil.rmtree(deleted.worktree)
+    git(project, "worktree", "remove", "-f", "-f", removed.worktree)
+
+    kept = fleet.kill([deleted, removed])
+
+    assert [agent.status for agent in fleet.agents()] == [Status.KILLED] * 2
+    assert [bool(one.path) for one in kept] == [True, False]
+    fleet.undo("deleted")
+    assert (Path(deleted.worktree) / "readme.txt").read_text() == "hello\n"
+
+
+def test_an_agent_whose_repository_is_gone_can_be_killed_and_its_files_stay(
+    fleet: Fleet, project: Path
+) -> None:
+    agent = fleet.create("fix")
+    shutil.rmtree(project)
+
+    [kept] = fleet.kill([agent])
+
+    assert "its repository is gone" in kept.note
+    assert (Path(agent.worktree) / "readme.txt").exists()
+    assert fleet.store.agent(agent.id).status is Status.KILLED
+
+
+def test_one_agent_that_cannot_be_trashed_does_not_keep_the_others_from_it(
+    crew: Crew, tmp_path: Path
+) -> None:
+    fleet, first, second = crew.fleet, crew.take(), crew.take()
+    link = Path(first.worktree) / ".git"
+    moved = tmp_path / "moved"
+    link.rename(moved)
+    (Path(first.worktree) / ".git").mkdir()
+
+    with pytest.raises(Refused, match="repository of its own"):
+        fleet.kill([first, second])
+
+    assert fleet.store.agent(second.id).status is Status.KILLED
+    assert fleet.store.agent(first.id).status is Status.STOPPED
+
+
+def test_undo_refuses_before_it_moves_anything_when_the_name_is_taken(crew: Crew) -> None:
+    fleet, old = crew.fleet, crew.take()
+    fleet.kill([old], delete_branch=True)
+    fleet.create(old.name)
+
+    with pytest.raises(Refused, match="another agent"):
+        fleet.undo(old.id)
+
+    assert not Path(old.worktree).exists()
+    assert Path(fleet.store.agent(old.id).trash).exists()
+
+
+def test_emptying_the_trash_saves_uncommitted_work_under_a_ref(crew: Crew) -> None:
+    fleet, agent = crew.fleet, crew.take()
+    (Path(agent.worktree) / "new.txt").write_text("mine")
+    fleet.kill([agent])
+
+    [(_, ref)] = fleet.empty_trash([one for one in fleet.trash() if one.id == agent.id])
+
+    assert git(crew.project, "show", f"{ref}:new.txt") == "mine"
+    assert agent.id not in [one.id for one in fleet.trash()]
+    with pytest.raises(NotFound):
+        fleet.undo(agent.id)
+
+
+@pytest.mark.usefixtures("project")
+def test_a_fan_out_over_several_programs_gives_each_its_share(fleet: Fleet) -> None:
+    agents = fleet.fanout(3, "mix", prompt="60", mix=[("echoer", 2), ("sleep", 1)])
+
+    assert [agent.profile for agent in agents] == ["echoer", "echoer", "sleep"]
+
+
+def test_a_fan_out_is_all_or_nothing_when_something_is_wrong_beforehand(fleet: Fleet, project: Path) -> None:
+    git(project, "branch", "b")
+    before = traces(project)
+
+    with pytest.raises(Refused, match="'b'"):
+        fleet.multi([("a", "x"), ("b", "x"), ("c", "x")])
+    with pytest.raises(NotFound):
+        fleet.fanout(2, "x", prompt="p", mix=[("echoer", 1), ("nosuch", 1)])
+
+    assert traces(project) == before
+
+
+def test_of_a_fan_out_one_that_fails_is_shown_failed_while_the_others_go_on(
+    fleet: Fleet, project: Path
+) -> None:
+    steps: list[tuple[str, str]] = []
+    # Somebody takes the last one's branch once the first one is checked out.
+    hook = project / ".git" / "hooks" / "post-checkout"
+    hook.parent.mkdir(exist_ok=True)
+    hook.write_text("#!/bin/sh\ngit branch x-C 2>/dev/null\nexit 0\n")
+    hook.chmod(0o755)
+    configure(project, "[fleet]\nparallel_checkouts = 1\n")
+
+    agents = fleet.fanout(
+        3, "x", prompt="p", on_progress=lambda agent, progress: steps.append((agent.name, progress.step))
+    )
+
+    assert [agent.status is Status.FAILED for agent in agents] == [False, False, True]
+    assert "'x-C' exists already" in agents[2].status_detail
+    assert ("x-C", "failed") in steps
+    assert not Path(agents[2].worktree).exists()
+    git(project, "branch", "-D", "x-C")
+    assert fleet.create("x-C").status is not Status.FAILED, "a failed agent gives its name back"
+
+
+def test_setup_commands_run_in_the_terminal_before_the_program(fleet: Fleet, project: Path) -> None:
+    configure(project, "[setup]\ncommands = ['echo one > made.txt', 'test -t 0 && echo on-a-terminal']\n")
+    told: list[str] = []
+
+    agent = fleet.create("fix", on_progress=lambda _, progress: told.append(progress.step))
+    [agent] = fleet.wait_for_setup([agent])
+
+    prints(fleet, agent, "ready")
+    assert not (Path(fleet.create("quickly", quick=True).worktree) / "made.txt").exists()
+    assert "on-a-terminal" in fleet.logs("fix", 50)
+    assert "$ echo one > made.txt" in fleet.logs("fix", 50)
+    assert (Path(agent.worktree) / "made.txt").read_text() == "one\n"
+    assert "setup" in told
+
+
+def test_waiting_for_setup_tells_each_command_and_ends_with_the_failure(fleet: Fleet, project: Path) -> None:
+    configure(project, "[setup]\ncommands = ['while test ! -e go; do sleep 0.02; done', 'exit 3']\n")
+    agent = fleet.create("fix")
+    told: list[str] = []
+
+    def listen(_: Agent, progress: Progress) -> None:
+        told.append(progress.note)
+        (Path(agent.worktree) / "go").touch()
+
+    [ended] = fleet.wait_for_setup([agent], listen)
+
+    assert (ended.status, ended.status_detail) == (Status.FAILED, "setup: 'exit 3' ended with code 3")
+    assert told[0].startswith("while test")
+    assert Path(agent.worktree).is_dir()
+
+
+@pytest.mark.usefixtures("project")
+def test_a_name_finds_the_living_agent_of_this_project_first(fleet: Fleet, tmp_path: Path) -> None:
+    other = tmp_path / "other"
+    other.mkdir()
+    git(other, "init", "-q")
+    git(other, "commit", "-q", "--allow-empty", "-m", "x")
+    there = Fleet(other)
+    theirs = there.create("fix")
+    mine = fleet.create("fix")
+
+    assert fleet.find("fix").id == mine.id
+    assert there.find("fix").id == theirs.id
+    assert fleet.find(theirs.id).id == theirs.id
+    outside = Fleet(tmp_path)
+    with pytest.raises(UsageError, match="several projects"):
+        outside.find("fix")
+    assert [agent.id for agent in fleet.agents()] == [mine.id]
+    assert {agent.id for agent in outside.agents()} == {mine.id, theirs.id}
+    fleet.rename("fix", "mine")
+    with pytest.raises(NotFound, match="mine belongs to"):
+        there.match(["min*"])
+    for one in (there, outside):
+        one.close()
+
+
+@pytest.mark.usefixtures("project")
+def test_patterns_choose_each_agent_once_and_all_must_match(fleet: Fleet) -> None:
+    fleet.multi([("fix-1", "x"), ("fix-2", "x"), ("other", "x")])
+
+    assert [agent.name for agent in fleet.match(["fix-*", "fix-1"])] == ["fix-1", "fix-2"]
+    with pytest.raises(NotFound, match="'nope'"):
+        fleet.match(["fix-*", "nope"])
+    with pytest.raises(UsageError):
+        fleet.match([])
+    with pytest.raises(NotFound, match="batch"):
+        fleet.match([], batch="nope")
+    assert len(fleet.match([], batch=fleet.find("other").batch)) == 3
+
+
+@pytest.mark.usefixtures("project")
+def test_each_living_agent_has_ports_of_its_own(fleet: Fleet) -> None:
+    agents = fleet.fanout(3, "x", prompt="p")
+
+    ports = [agent.port_base for agent in agents]
+    assert len(set(ports)) == 3
+    fleet.stop(agents[:1])
+    assert fleet.create("y").port_base == ports[0]
+
+
+@pytest.mark.usefixtures("project")
+def test_a_lost_store_is_made_again_from_the_agents_own_files(fleet: Fleet) -> None:
+    agent = fleet.create("fix", prompt="hello")
+    for file in paths.state().glob("fleet.db*"):
+        file.unlink()
+
+    again = Fleet(Path.cwd())
+
+    again.repair()
+    found = again.find("fix")
+    assert (found.id, found.prompt, found.has_ended) == (agent.id, "hello", False)
+    again.stop([found])
+    again.close()
+
+
+def test_uncommitted_changes_are_counted_without_our_own_settings(fleet: Fleet, project: Path) -> None:
+    assert fleet.uncommitted() == 0
+    configure(project, "")
+    assert fleet.uncommitted() == 0
+    (project / "readme.txt").write_text("changed")
+    (project / "new.txt").write_text("new")
+    assert fleet.uncommitted() == 2
+
+
+def test_head_as_base_means_where_one_stands(fleet: Fleet, project: Path) -> None:
+    first = git(project, "rev-parse", "HEAD").strip()
+    git(project, "commit", "-q", "--allow-empty", "-m", "second")
+    other = Fleet(project)
+    before = other.version()
+
+    assert fleet.create("older", base="HEAD~1").base == first
+    assert other.version() != before, "another fleet notices"
+    other.close()
+
+
+def test_a_store_that_is_lost_is_made_anew_with_the_living_the_ended_and_the_killed(
+    fleet: Fleet, project: Path
+) -> None:
+    _, ended, killed = fleet.multi([(name, "x") for name in ("living", "ended", "killed")])
+    fleet.stop([ended], grace=0.2)
+    fleet.kill([killed], grace=0.2)
+    fleet.close()
+    for file in paths.state().glob("fleet.db*"):
+        file.rename(file.with_name(f"lost-{file.name}"))
+
+    again = Fleet(project)
+    again.repair()
+
+    statuses = {agent.name: agent.status for agent in again.agents()}
+    assert statuses["ended"] is Status.STOPPED
+    assert statuses["killed"] is Status.KILLED
+    assert not statuses["living"].has_ended
+    restored, _ = again.undo("killed")
+    assert Path(restored.worktree).is_dir()
+    again.stop([again.find("living")], grace=0.2)
+    again.close()
+    fleet.store = Fleet(project).store
+
+
+def test_a_configuration_that_cannot_be_read_does_not_keep_an_agent_from_being_stopped(
+    fleet: Fleet, project: Path
+) -> None:
+    agent = fleet.create("fix")
+    configure(project, "this is not TOML [")
+
+    [stopped] = fleet.stop([agent])
+
+    assert stopped.status is Status.STOPPED

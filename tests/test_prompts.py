@@ -1,0 +1,435 @@
+"""Prompts on their way into a program, step by step; moments are numbers."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from fleet_tui.models import Status
+from fleet_tui.prompts import (
+    CONFIRM_SECONDS,
+    GIVEN_SECONDS,
+    HANDS_OFF_SECONDS,
+    HELD,
+    REDRAW_SECONDS,
+    SETTLE_BYTES,
+    SETTLE_SECONDS,
+    UNCONFIRMED,
+    UNKNOWABLE,
+    Program,
+    Prompts,
+    Step,
+)
+
+LATER = 1.0 + SETTLE_SECONDS + 0.1
+
+
+def on_disk(folder: Path) -> list[tuple[str, str]]:
+    lines = (folder / "prompts.jsonl").read_text().splitlines()
+    return [(entry["id"], entry["state"]) for entry in map(json.loads, lines)]
+
+
+def step(prompts: Prompts, now: float, status: Status = Status.IDLE, *, busy: int = 0) -> list[Step]:
+    return prompts.step(now, Program(status, busy=busy))
+
+
+def state(prompts: Prompts, prompt: str = "p1") -> tuple[str, str]:
+    receipt = prompts.receipt(prompt)
+    return receipt["state"], receipt["reason"]
+
+
+def one(folder: Path, text: str = "hello", *, is_now: bool = False) -> Prompts:
+    prompts = Prompts(folder)
+    prompts.add("p1", text, is_now=is_now)
+    return prompts
+
+
+def typed(folder: Path) -> Prompts:
+    """One prompt, just submitted."""
+    prompts = one(folder)
+    step(prompts, 1.0)
+    step(prompts, LATER)
+    assert state(prompts) == ("typed", "")
+    return prompts
+
+
+def test_a_prompt_is_pasted_and_submitted_by_an_enter_of_its_own(tmp_path: Path) -> None:
+    prompts = one(tmp_path)
+    assert state(prompts) == ("queued", "")
+
+    assert step(prompts, 1.0) == [Step(paste="hello")]
+    assert step(prompts, 1.0 + SETTLE_SECONDS / 2) == []
+    assert prompts.due() == pytest.approx(1.0 + SETTLE_SECONDS, abs=0.001)
+    submit, receipt = step(prompts, LATER)
+
+    assert submit.submit
+    assert receipt.receipt is not None
+    assert receipt.receipt["state"] == "typed"
+    assert on_disk(tmp_path) == [("p1", state) for state in ("queued", "typing", "pasted", "typed")]
+
+
+@pytest.mark.parametrize("status", [Status.SETUP, Status.BLOCKED])
+@pytest.mark.parametrize("is_now", [False, True])
+def test_nothing_is_typed_into_setup_or_into_a_question(tmp_path: Path, status: Status, is_now: bool) -> None:
+    prompts = one(tmp_path, is_now=is_now)
+
+    assert step(prompts, 1.0, status) == []
+    assert step(prompts, 999.0, status) == []
+    assert step(prompts, 1000.0, Status.IDLE) == [Step(paste="hello")]
+
+
+@pytest.mark.parametrize("status", [Status.STARTING, Status.WORKING, Status.LIMITED, Status.UNKNOWN])
+def test_a_prompt_waits_until_the_program_does(tmp_path: Path, status: Status) -> None:
+    prompts = one(tmp_path)
+
+    assert step(prompts, 1.0, status) == []
+    assert state(prompts) == ("queued", "")
+    assert step(prompts, 99.0, Status.DONE) == [Step(paste="hello")]
+
+
+@pytest.mark.parametrize("status", [Status.WORKING, Status.LIMITED, Status.UNKNOWN])
+def test_a_prompt_for_now_does_not_wait(tmp_path: Path, status: Status) -> None:
+    assert step(one(tmp_path, is_now=True), 1.0, status) == [Step(paste="hello")]
+
+
+def test_a_program_that_would_speak_is_not_typed_to_before_it_has(tmp_path: Path) -> None:
+    assert step(one(tmp_path, is_now=True), 1.0, Status.STARTING) == []
+
+
+def test_what_a_person_is_typing_is_not_mixed_with_a_prompt(tmp_path: Path) -> None:
+    prompts = one(tmp_path)
+
+    assert prompts.step(1.0, Program(Status.IDLE, last_key=0.5)) == []
+    assert prompts.due() == 0.5 + HANDS_OFF_SECONDS
+    assert prompts.step(0.5 + HANDS_OFF_SECONDS, Program(Status.IDLE, last_key=0.5)) == [Step(paste="hello")]
+
+
+def test_a_long_prompt_gets_longer_before_its_enter(tmp_path: Path) -> None:
+    prompts = one(tmp_path, "x" * SETTLE_BYTES)
+    step(prompts, 1.0)
+
+    assert step(prompts, 1.9) == []
+    assert step(prompts, 2.1 + SETTLE_SECONDS)[0].submit
+
+
+def test_the_enter_waits_until_the_whole_paste_was_read(tmp_path: Path) -> None:
+    prompts = one(tmp_path)
+    step(prompts, 1.0)
+
+    assert prompts.step(5.0, Program(Status.IDLE, is_reading=False)) == []
+    assert prompts.step(5.05, Program(Status.IDLE)) == []
+    assert prompts.step(5.0 + SETTLE_SECONDS, Program(Status.IDLE))[0].submit
+
+
+def test_a_prompt_is_accepted_when_the_program_begins_and_answered_when_it_is_calm(tmp_path: Path) -> None:
+    prompts = typed(tmp_path)
+
+    step(prompts, 2.0, Status.WORKING, busy=1)
+    assert state(prompts) == ("accepted", "")
+    step(prompts, 3.0, Status.BLOCKED, busy=1)
+    assert state(prompts) == ("accepted", "")
+    step(prompts, 4.0, Status.DONE, busy=1)
+
+    assert state(prompts) == ("answered", "")
+    assert step(prompts, 5.0) == []
+
+
+def test_a_turn_too_quick_to_be_seen_working_is_accepted_and_answered(tmp_path: Path) -> None:
+    prompts = typed(tmp_path)
+
+    steps = step(prompts, 2.0, Status.DONE, busy=1)
+
+    assert [one.receipt["state"] for one in steps if one.receipt] == ["accepted", "answered"]
+
+
+def test_enter_is_pressed_once_more_and_only_once(tmp_path: Path) -> None:
+    prompts = typed(tmp_path)
+    first = LATER + CONFIRM_SECONDS + 0.01
+
+    assert step(prompts, first - 0.1) == []
+    assert step(prompts, first) == [Step(submit=True)]
+    assert step(prompts, first + CONFIRM_SECONDS - 0.1) == []
+    step(prompts, first + CONFIRM_SECONDS)
+
+    assert state(prompts) == ("refused", UNCONFIRMED)
+
+
+def test_enter_is_not_pressed_again_into_a_question(tmp_path: Path) -> None:
+    prompts = typed(tmp_path)
+
+    steps = step(prompts, 99.0, Status.BLOCKED)
+
+    assert not any(one.submit for one in steps)
+
+
+def test_of_a_program_that_shows_nothing_it_is_not_known_whether_it_took_a_prompt(tmp_path: Path) -> None:
+    prompts = one(tmp_path)
+    silent = Program(Status.IDLE, speaks=False)
+    prompts.step(1.0, silent)
+    prompts.step(LATER, silent)
+
+    prompts.step(99.0, silent)
+
+    assert state(prompts) == ("typed", UNKNOWABLE)
+
+
+def test_the_next_prompt_waits_until_the_one_before_was_taken(tmp_path: Path) -> None:
+    prompts = typed(tmp_path)
+    prompts.add("p2", "two", is_now=False)
+
+    assert step(prompts, 1.5) == []
+    step(prompts, 2.0, Status.WORKING, busy=1)
+    steps = step(prompts, 3.0, Status.DONE, busy=1)
+
+    assert Step(paste="two") in steps
+
+
+def test_a_prompt_sent_into_work_counts_as_taken_only_by_the_programs_own_word(tmp_path: Path) -> None:
+    prompts = one(tmp_path, is_now=True)
+    step(prompts, 1.0, Status.WORKING, busy=1)
+    step(prompts, LATER, Status.WORKING, busy=1)
+    step(prompts, 3.0, Status.WORKING, busy=2)
+    assert state(prompts) == ("typed", "")
+
+    assert prompts.taken("hello")
+    assert state(prompts) == ("accepted", "")
+
+
+def test_a_prompt_sent_into_work_without_a_word_about_it_stays_typed(tmp_path: Path) -> None:
+    prompts = one(tmp_path, is_now=True)
+    step(prompts, 1.0, Status.WORKING, busy=1)
+    step(prompts, LATER, Status.WORKING, busy=1)
+
+    step(prompts, 3.0, Status.DONE, busy=1)
+
+    assert state(prompts) == ("typed", UNKNOWABLE)
+
+
+def test_a_prompt_that_was_given_up_and_is_taken_later_is_followed_all_the_same(tmp_path: Path) -> None:
+    prompts = typed(tmp_path)
+    step(prompts, LATER + CONFIRM_SECONDS)
+    step(prompts, LATER + 2 * CONFIRM_SECONDS + 0.1)
+    assert state(prompts) == ("refused", UNCONFIRMED)
+
+    assert prompts.taken("hello")
+    assert state(prompts) == ("accepted", "")
+    step(prompts, 20.0, Status.WORKING, busy=1)
+    step(prompts, 21.0, busy=1)
+
+    assert state(prompts) == ("answered", "")
+    assert prompts.taken("hello") == []
+
+
+def test_another_prompt_that_was_taken_says_nothing_of_ours(tmp_path: Path) -> None:
+    prompts = typed(tmp_path)
+
+    assert prompts.taken("something a person typed") == []
+    assert state(prompts) == ("typed", "")
+
+
+def test_a_prompt_sent_twice_under_one_id_is_typed_once(tmp_path: Path) -> None:
+    prompts = typed(tmp_path)
+
+    assert prompts.add("p1", "hello", is_now=False)["state"] == "typed"
+    assert step(prompts, 1.5) == []
+
+
+def test_control_characters_are_left_out_and_that_is_said(tmp_path: Path) -> None:
+    prompts = one(tmp_path, "one\x1b[201~\x03\x1btwo\x07\x08 three\r\nfour\tfive\rsix\x9b")
+
+    assert step(prompts, 1.0) == [Step(paste="one[201~two three\nfour\tfive\nsix")]
+    assert prompts.receipt("p1")["note"] == "control characters left out: 6"
+
+
+# ── the first prompt ──
+
+
+def test_a_prompt_on_the_command_line_is_typed_already(tmp_path: Path) -> None:
+    prompts = Prompts(tmp_path, "go", first_id="p1", is_given=True)
+
+    assert state(prompts) == ("typed", "")
+    assert step(prompts, 1.0, Status.STARTING) == []
+    step(prompts, 2.0, Status.WORKING, busy=1)
+    step(prompts, 3.0, Status.DONE, busy=1)
+    assert state(prompts) == ("answered", "")
+
+
+def test_a_prompt_on_the_command_line_that_nothing_comes_of_gives_way_without_an_enter(
+    tmp_path: Path,
+) -> None:
+    prompts = Prompts(tmp_path, "go", first_id="p1", is_given=True)
+    prompts.add("p2", "next", is_now=False)
+
+    assert step(prompts, 1.0) == []
+    assert step(prompts, 1.0 + GIVEN_SECONDS / 2) == []
+    steps = step(prompts, 1.0 + GIVEN_SECONDS)
+
+    assert state(prompts) == ("typed", UNKNOWABLE)
+    assert not any(one.submit for one in steps)
+    assert Step(paste="next") in steps
+
+
+# ── the queue ──
+
+
+def test_prompts_that_wait_can_be_listed_reworded_and_taken_back(tmp_path: Path) -> None:
+    prompts = one(tmp_path)
+    prompts.add("p2", "two", is_now=False)
+
+    assert prompts.change("p1", "HELLO")
+    assert prompts.cancel("p2") is not None
+
+    assert [(entry["prompt"], entry["text"]) for entry in prompts.waiting()] == [("p1", "HELLO")]
+    assert state(prompts, "p2") == ("refused", "cancelled")
+    assert step(prompts, 1.0) == [Step(paste="HELLO")]
+
+
+def test_a_prompt_that_is_being_typed_can_neither_be_reworded_nor_taken_back(tmp_path: Path) -> None:
+    prompts = one(tmp_path)
+    step(prompts, 1.0)
+
+    assert not prompts.change("p1", "no, this")
+    assert prompts.cancel("p1") is None
+    assert prompts.cancel("nobody") is None
+
+
+@pytest.mark.parametrize("text", ["", " \n", "\x01\x02"])
+def test_a_prompt_is_never_reworded_into_an_enter_alone(tmp_path: Path, text: str) -> None:
+    prompts = one(tmp_path)
+
+    assert not prompts.change("p1", text)
+    assert step(prompts, 1.0) == [Step(paste="hello")]
+
+
+def test_all_that_wait_are_refused_when_the_program_has_ended(tmp_path: Path) -> None:
+    prompts = Prompts(tmp_path)
+    for number in range(3):
+        prompts.add(f"p{number}", "text", is_now=False)
+
+    steps = prompts.step(1.0, Program(Status.IDLE, is_ended=True))
+
+    assert [entry.receipt["state"] for entry in steps if entry.receipt] == ["refused"] * 3
+    assert prompts.step(2.0, Program(Status.IDLE, is_ended=True)) == []
+
+
+# ── after the screen server was replaced ──
+
+
+def test_a_queued_prompt_is_still_queued_after_the_screen_server_was_replaced(tmp_path: Path) -> None:
+    one(tmp_path, "later")
+
+    assert step(Prompts(tmp_path), 3.0) == [Step(paste="later")]
+
+
+def test_a_reworded_prompt_stays_reworded_after_the_screen_server_was_replaced(tmp_path: Path) -> None:
+    one(tmp_path).change("p1", "other words")
+
+    assert step(Prompts(tmp_path), 3.0) == [Step(paste="other words")]
+
+
+def test_a_submitted_prompt_is_followed_on_and_not_submitted_again(tmp_path: Path) -> None:
+    typed(tmp_path)
+
+    second = Prompts(tmp_path)
+    second.add("p2", "two", is_now=False)
+    assert step(second, 10.0) == []
+    steps = step(second, 10.0 + GIVEN_SECONDS)
+
+    assert state(second) == ("typed", UNKNOWABLE)
+    assert [one.paste for one in steps if one.paste] == ["two"]
+    assert not any(one.submit for one in steps)
+
+
+def test_a_prompt_that_was_being_typed_when_the_server_died_is_refused_with_the_reason(
+    tmp_path: Path,
+) -> None:
+    step(one(tmp_path), 1.0)
+
+    (refusal,) = step(Prompts(tmp_path), 2.0)
+
+    assert refusal.receipt is not None
+    assert refusal.receipt["state"] == "refused"
+    assert "replaced" in refusal.receipt["reason"]
+
+
+def test_nothing_is_added_to_half_a_prompt_that_may_stand_there(tmp_path: Path) -> None:
+    step(one(tmp_path), 1.0)
+    second = Prompts(tmp_path)
+    second.add("p2", "two", is_now=False)
+
+    step(second, 2.0)
+    assert step(second, 99.0) == []
+    assert state(second, "p2") == ("queued", "")
+
+    assert step(second, 100.0, busy=1) == [Step(paste="two")]
+
+
+def test_a_prompt_that_was_typed_whole_is_submitted_by_the_next_screen_server(tmp_path: Path) -> None:
+    prompts = one(tmp_path)
+    step(prompts, 1.0)
+    step(prompts, 1.01)
+
+    second = Prompts(tmp_path)
+    assert step(second, 5.0) == []
+    assert step(second, 9.0, Status.BLOCKED)[0].receipt is not None
+    steps = step(second, 10.0)
+
+    assert [one.submit for one in steps] == [True, False]
+    assert state(second) == ("typed", "")
+
+
+def test_the_next_screen_server_sees_the_program_draw_itself_before_it_presses_enter(tmp_path: Path) -> None:
+    """Its screen is empty at first: a dialog that stands there is not known yet."""
+    prompts = one(tmp_path)
+    step(prompts, 1.0)
+    step(prompts, 1.01)
+
+    second = Prompts(tmp_path)
+
+    assert step(second, 9.0) == []
+    assert second.due() == pytest.approx(9.0 + REDRAW_SECONDS)
+    assert step(second, 9.0 + REDRAW_SECONDS / 2) == []
+    assert step(second, 9.0 + REDRAW_SECONDS)[0].submit
+
+
+def test_an_accepted_prompt_is_answered_when_the_program_came_to_rest_meanwhile(tmp_path: Path) -> None:
+    step(typed(tmp_path), 2.0, Status.WORKING, busy=1)
+
+    second = Prompts(tmp_path)
+    step(second, 3.0, Status.DONE)
+
+    assert state(second) == ("answered", "")
+
+
+def test_no_enter_goes_into_a_dialog_that_came_up_after_the_text(tmp_path: Path) -> None:
+    prompts = one(tmp_path)
+    step(prompts, 1.0)
+
+    (held,) = step(prompts, LATER, Status.BLOCKED)
+    assert held.receipt is not None
+    assert (held.receipt["state"], held.receipt["reason"]) == ("queued", HELD)
+    assert step(prompts, 50.0, Status.BLOCKED) == []
+    assert step(prompts, 51.0, Status.WORKING) == []
+
+    assert step(prompts, 52.0, Status.IDLE)[0].submit
+
+
+@pytest.mark.parametrize("text", ["", " \n", "\x1b\x03"])
+def test_a_prompt_without_text_is_refused_rather_than_being_a_bare_enter(tmp_path: Path, text: str) -> None:
+    prompts = one(tmp_path, text)
+
+    assert state(prompts)[0] == "refused"
+    assert step(prompts, 1.0) == []
+
+
+def test_lines_that_were_cut_short_are_passed_over(tmp_path: Path) -> None:
+    good = {"id": "p1", "text": "good", "state": "queued"}
+    (tmp_path / "prompts.jsonl").write_text('{"id": "p0", "te\n[]\n7\n' + json.dumps(good) + "\n{")
+
+    assert step(Prompts(tmp_path), 1.0) == [Step(paste="good")]
+
+
+def test_a_folder_that_cannot_be_written_loses_the_record_and_not_the_prompt(tmp_path: Path) -> None:
+    assert step(one(tmp_path / "gone"), 1.0) == [Step(paste="hello")]

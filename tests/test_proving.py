@@ -1,0 +1,69 @@
+"""Profiles from the command line: which there are, and whether their programs are understood."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from fleet_tui import paths
+from fleet_tui.fleet import Fleet
+from tests.commands import FLEET, Cli, cli, project
+from tests.holders import wait_until
+
+__all__ = ["cli", "project"]
+
+
+def test_profiles_are_listed_with_their_signs_and_how_to_get_them(cli: Cli) -> None:
+    rows = {row["name"]: row for row in json.loads(cli.ok("profiles", "--json"))}
+
+    assert rows["claude"]["signs"] == ["reports", "hook", "title", "screen"]
+    assert "npm" in rows["claude"]["install"]
+    assert rows["shell"]["installed"]
+
+
+def test_a_profile_is_proved_by_starting_it_and_nothing_stays(cli: Cli, fleet: Fleet) -> None:
+    proof = json.loads(cli.ok("profiles", "check", "shell", "--json"))
+
+    assert proof["status"] == "idle"
+    assert "silence" in proof["spoke"]
+    assert list((paths.state() / "agents").glob("*")) == []
+    assert fleet.agents(everywhere=True) == []
+
+
+def test_modules_of_the_project_are_not_run_to_prove_a_profile(cli: Cli) -> None:
+    (cli.project / "json.py").write_text("raise SystemExit('not yours')\n")
+
+    assert json.loads(cli.ok("profiles", "check", "shell", "--json"))["status"] == "idle"
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_proof_that_is_broken_off_leaves_nothing_behind(
+    project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: signal.Signals
+) -> None:
+    monkeypatch.setenv("TMPDIR", str(tmp_path / "scratch"))
+    (tmp_path / "scratch").mkdir()
+    rules = '[[status.screen]]\nname = "never"\nmatch = "never"\nstatus = "idle"\n'
+    user = paths.user_profiles()
+    user.mkdir(parents=True)
+    (user / "mute.toml").write_text(f'program = "cat"\n[status]\nquiet_is_idle = false\n{rules}')
+
+    with subprocess.Popen([FLEET, "profiles", "check", "mute"], stderr=subprocess.DEVNULL) as process:
+        wait_until(lambda: bool(list((paths.state() / "agents").glob("*/1/holder.json"))), "its start")
+        process.send_signal(number)
+
+    assert process.returncode == 130
+    assert list((paths.state() / "agents").glob("*")) == []
+    assert list((tmp_path / "scratch").glob("fleet-check-*")) == []
+
+
+def test_a_program_that_is_not_there_cannot_be_proved(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "/usr/bin:/bin")
+
+    ran = cli("profiles", "check", "qwen")
+
+    assert ran.code == 3
+    assert "npm install" in ran.complaint

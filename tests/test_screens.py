@@ -1,0 +1,49 @@
+"""Screens of the real programs at three widths, judged by title and screen alone; each says what is right.
+
+A wrong status that somebody reports is saved in the same form: put the file here, and it is a test.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fleet_tui import profiles
+from fleet_tui.models import Status
+from fleet_tui.status import Judge
+
+FOLDER = Path(__file__).parent / "recordings" / "screens"
+RECORDED = sorted(path.stem for path in FOLDER.glob("*.json"))
+
+
+@pytest.mark.parametrize("name", RECORDED)
+def test_a_recorded_screen_is_understood(name: str) -> None:
+    recorded = json.loads((FOLDER / f"{name}.json").read_text())
+    judge = Judge(profiles.load(recorded["profile"]).signals)
+
+    judge.titled(recorded["title"], 0.0)
+    judge.showed(recorded["lines"], 0.0, lambda y: painted(recorded, y))
+    judge.settle(60.0)
+
+    found = judge.status()
+    assert (found.status, found.detail if found.status is Status.BLOCKED else "") == (
+        recorded["status"],
+        recorded["kind"],
+    ), found
+    if found.status is Status.BLOCKED:
+        assert found.text
+        assert len(found.choices) >= 2
+
+
+def painted(recorded: dict[str, Any], row: int) -> list[tuple[str, object]]:
+    """Recorded where choices are told apart by their colours alone."""
+    return [(text, tuple(look)) for text, look in recorded["painted"][str(row)]]
+
+
+def test_screens_are_recorded_at_three_widths() -> None:
+    states = {name.rpartition("-")[0] for name in RECORDED}
+
+    assert {f"{state}-{cols}" for state in states for cols in (45, 80, 120)} == set(RECORDED)

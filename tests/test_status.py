@@ -1,0 +1,386 @@
+"""From observations to a status; moments are numbers, and every status names its source."""
+
+from __future__ import annotations
+
+import base64
+
+import pytest
+
+from fleet_tui import profiles
+from fleet_tui.models import Status
+from fleet_tui.signals import Rule, Signals
+from fleet_tui.status import HOLD_SECONDS, QUIET_SECONDS, SILENT_START_SECONDS, Judge
+
+
+def rules(*, has_setup: bool = False, quiet_is_idle: bool = False, signals: Signals | None = None) -> Judge:
+    return Judge(signals or Signals(quiet_is_idle=quiet_is_idle, reports=True), has_setup=has_setup)
+
+
+def now_is(found: Judge, now: float = 1.0) -> tuple[Status, str, str]:
+    found.settle(now)
+    observed = found.status()
+    return observed.status, observed.detail, observed.source
+
+
+def test_a_program_that_has_shown_nothing_is_starting() -> None:
+    found = rules()
+
+    assert now_is(found) == (Status.STARTING, "", "launcher")
+    assert found.settle(2.0) is None
+
+
+def test_a_program_that_starts_in_silence_is_not_starting_for_ever() -> None:
+    found = rules()
+    assert found.due(10.0) == 10.0 + SILENT_START_SECONDS
+
+    settled = found.settle(10.0 + SILENT_START_SECONDS)
+
+    assert settled is not None
+    assert (settled.status, settled.source) == (Status.UNKNOWN, "silence")
+
+
+def test_output_is_work_at_once_and_silence_is_unknown_rather_than_guessed() -> None:
+    found = rules()
+    found.output(10.0)
+    settled = found.settle(10.0)
+    assert settled is not None
+    assert settled.status is Status.WORKING
+
+    assert found.due(10.0) == 10.0 + QUIET_SECONDS
+    assert found.settle(10.0 + QUIET_SECONDS - 0.01) is None
+    quiet = found.settle(10.0 + QUIET_SECONDS)
+    assert quiet is not None
+    assert (quiet.status, quiet.source) == (Status.UNKNOWN, "silence")
+    assert found.due(99.0) is None
+
+
+def test_silence_is_idleness_only_where_the_profile_says_so() -> None:
+    found = rules(quiet_is_idle=True)
+    found.output(10.0)
+
+    settled = found.settle(10.0 + QUIET_SECONDS)
+
+    assert settled is not None
+    assert settled.status is Status.IDLE
+
+
+def test_a_status_is_told_once() -> None:
+    found = rules()
+    found.output(1.0)
+
+    assert found.settle(1.0) is not None
+    found.output(1.1)
+    assert found.settle(1.1) is None
+
+
+def test_what_a_program_says_of_itself_beats_its_output_and_its_silence() -> None:
+    found = rules()
+    message = base64.b64encode(b"Run rm -rf?").decode()
+    found.reported(f"state=blocked:kind=permission:msg={message}", 1.0)
+    found.output(2.0)
+
+    settled = found.settle(99.0)
+
+    assert settled is not None
+    assert (settled.status, settled.detail, settled.text) == (Status.BLOCKED, "permission", "Run rm -rf?")
+    assert found.due(99.0) is None
+
+
+def test_a_program_that_takes_its_report_back_is_watched_again() -> None:
+    found = rules()
+    found.reported("state=idle", 1.0)
+    found.reported("state=clear", 2.0)
+    found.output(3.0)
+
+    assert now_is(found, 3.0)[0] is Status.WORKING
+
+
+@pytest.mark.parametrize(
+    "payload", ["", "state", "state=", "state=flying", "=x", ":::", "kind=permission", "\x00"]
+)
+def test_a_report_that_says_nothing_changes_nothing(payload: str) -> None:
+    found = rules()
+    found.reported(payload, 1.0)
+
+    assert now_is(found) == (Status.STARTING, "", "launcher")
+
+
+@pytest.mark.parametrize("message", ["%%%", "====", "a", "/////w=="])
+def test_a_report_whose_message_cannot_be_read_still_counts(message: str) -> None:
+    found = rules()
+    found.reported(f"state=working:msg={message}", 1.0)
+
+    assert now_is(found)[0] is Status.WORKING
+
+
+@pytest.mark.parametrize("kind", ["", "banana", "PERMISSION", "permission\x1b", "x" * 300])
+def test_a_kind_of_question_that_is_not_known_is_not_told(kind: str) -> None:
+    found = rules()
+    found.reported(f"state=blocked:kind={kind}", 1.0)
+
+    assert now_is(found) == (Status.BLOCKED, "", "osc7501")
+
+
+def test_setup_names_the_command_that_runs_and_output_does_not_end_it() -> None:
+    found = rules(has_setup=True)
+    assert found.in_setup
+
+    found.setup_progressed("run 1\nrun 2\n", ["make", "npm ci"], 1.0)
+    found.output(1.1)
+
+    assert now_is(found) == (Status.SETUP, "npm ci", "launcher")
+    assert found.due(1.2) is not None
+
+
+def test_after_setup_the_program_is_starting() -> None:
+    found = rules(has_setup=True)
+    found.output(1.0)
+    found.setup_progressed("run 1\ndone\n", ["make"], 2.0)
+
+    assert not found.in_setup
+    assert now_is(found, 2.0) == (Status.STARTING, "", "launcher")
+    assert found.due(2.0) == 2.0 + SILENT_START_SECONDS
+
+
+@pytest.mark.parametrize("progress", ["", "run\n", "run 0\n", "run 7\n", "run x\n", "dance 1\n"])
+def test_progress_that_makes_no_sense_leaves_setup_as_it_was(progress: str) -> None:
+    found = rules(has_setup=True)
+    found.setup_progressed(progress, ["make"], 1.0)
+
+    assert now_is(found) == (Status.SETUP, "", "launcher")
+
+
+# ── several sources ──
+
+TITLES = Signals(
+    quiet_is_idle=False,
+    title=(Rule("ready", Status.IDLE, match="^ready"), Rule("busy", Status.WORKING, match="^busy")),
+    screen=(
+        Rule("asks", Status.BLOCKED, "permission", match=r"(?P<text>May I [^?]+\?)", over=("title", "hook")),
+        Rule(
+            "retries",
+            Status.LIMITED,
+            match="(?P<reset>again in [0-9]+ s)",
+            over=("title:working", "osc7501:working"),
+        ),
+        Rule("bar", Status.WORKING, match="esc to stop"),
+    ),
+    hook=(
+        Rule("taken", Status.WORKING, where={"event": "Prompt"}),
+        Rule("asked", Status.BLOCKED, "permission", where={"event": "Ask"}, text="{input.command}"),
+        Rule("over", Status.IDLE, where={"event": "Stop"}),
+    ),
+)
+
+
+def judged(found: Judge, now: float) -> tuple[str, str]:
+    found.settle(now)
+    return str(found.status().status), found.status().source
+
+
+def test_a_title_says_busy_at_once_and_calm_once_it_has_held() -> None:
+    found = rules(signals=TITLES)
+    found.titled("busy 1", 1.0)
+    assert judged(found, 1.0) == ("working", "title")
+
+    found.titled("ready", 2.0)
+
+    assert judged(found, 2.0) == ("working", "title")
+    assert found.due(2.0) == 2.0 + HOLD_SECONDS
+    assert judged(found, 2.0 + HOLD_SECONDS) == ("done", "title")
+
+
+def test_a_title_that_flickers_does_not_flap() -> None:
+    found = rules(signals=TITLES)
+    found.titled("busy", 0.0)
+    told = []
+    for moment in range(20):
+        found.titled("ready" if moment % 2 else "busy", float(moment))
+        told.append(judged(found, float(moment))[0])
+
+    assert set(told) == {"working"}
+
+
+def test_a_title_that_no_rule_knows_says_nothing() -> None:
+    found = rules(signals=TITLES)
+    found.titled("busy", 0.0)
+    found.titled("vim notes.txt", 1.0)
+    found.output(1.0)
+
+    assert judged(found, 1.0) == ("working", "output")
+    assert judged(found, 1.0 + QUIET_SECONDS) == ("unknown", "silence")
+
+
+def test_calm_without_a_turn_before_it_is_idle_and_after_one_done() -> None:
+    found = rules(signals=TITLES)
+    found.titled("ready", 0.0)
+    assert judged(found, 9.0) == ("idle", "title")
+
+    found.turn_began()
+
+    assert judged(found, 9.1) == ("done", "title")
+
+
+def test_a_report_beats_a_title_and_a_hook_whatever_they_say() -> None:
+    found = rules(signals=TITLES)
+    found.titled("busy", 1.0)
+    found.hooked({"event": "Prompt"}, 1.0)
+    found.reported("state=idle", 2.0)
+    found.titled("busy again", 3.0)
+    found.hooked({"event": "Prompt"}, 3.0)
+
+    assert judged(found, 3.0) == ("idle", "osc7501")
+    assert [(one.source, one.status) for one in found.sources()] == [
+        ("osc7501", Status.IDLE),
+        ("hook", Status.WORKING),
+        ("title", Status.WORKING),
+        ("launcher", Status.STARTING),
+    ]
+
+
+def test_a_hook_counts_until_a_title_has_changed_after_it() -> None:
+    """No hook tells of an interruption; the title does."""
+    found = rules(signals=TITLES)
+    found.titled("busy", 1.0)
+    found.hooked({"event": "Prompt"}, 2.0)
+    assert judged(found, 2.0) == ("working", "hook")
+
+    found.titled("ready", 3.0)
+
+    assert judged(found, 3.0 + HOLD_SECONDS) == ("done", "title")
+
+
+def test_a_dialog_on_the_screen_corrects_a_title_that_looks_calm() -> None:
+    found = rules(signals=TITLES)
+    found.titled("ready", 1.0)
+    found.showed(["May I", "run rm -rf?", "1. Yes", "2. No"], 2.0)
+
+    assert judged(found, 2.0) == ("blocked", "screen")
+    observed = found.status()
+    assert (observed.detail, observed.text, observed.rule) == ("permission", "May I run rm -rf?", "asks")
+    assert [(choice.number, choice.label) for choice in observed.choices] == [("1", "Yes"), ("2", "No")]
+
+
+def test_a_dialog_that_has_gone_takes_the_hook_that_told_of_it_along() -> None:
+    found = rules(signals=TITLES)
+    found.titled("busy", 1.0)
+    found.hooked({"event": "Ask", "input": {"command": "rm x"}}, 2.0)
+    found.showed(["May I run it?"], 2.1)
+    assert judged(found, 2.1)[0] == "blocked"
+
+    found.showed(["esc to stop"], 3.0)
+
+    assert judged(found, 3.0) == ("working", "title")
+
+
+def test_a_retry_on_the_screen_is_a_limit_though_the_program_reports_work() -> None:
+    found = rules(signals=TITLES)
+    found.reported("state=working", 1.0)
+    found.showed(["again in 8 s"], 2.0)
+    assert judged(found, 2.0) == ("limited", "screen")
+    assert found.status().detail == "again in 8 s"
+
+    found.showed(["fine"], 3.0)
+
+    assert judged(found, 3.0) == ("working", "osc7501")
+
+
+def test_words_and_choices_of_other_sources_are_added_to_a_report_without_any() -> None:
+    found = rules(signals=TITLES)
+    found.reported("state=blocked:kind=permission", 1.0)
+    found.showed(["May I go?", "  1) Go", "  2) Stay here", "     for now"], 1.1)
+
+    judged(found, 1.1)
+
+    assert found.status().source == "osc7501"
+    assert found.status().text == "May I go?"
+    assert [choice.label for choice in found.status().choices] == ["Go", "Stay here for now"]
+
+
+def test_a_report_about_a_part_of_the_work_is_passed_over() -> None:
+    found = rules(signals=TITLES)
+    found.reported("state=working", 1.0)
+    found.reported("state=done:id=main/sub", 2.0)
+
+    assert judged(found, 2.0) == ("working", "osc7501")
+
+
+def test_a_report_that_is_too_long_is_passed_over() -> None:
+    found = rules(signals=TITLES)
+    found.reported("state=working:msg=" + "A" * 5000, 1.0)
+
+    assert judged(found, 1.0)[0] == "starting"
+
+
+def test_what_was_told_before_the_screen_server_was_replaced_still_holds() -> None:
+    found = rules(signals=TITLES)
+    found.recall({"status": "blocked", "source": "osc7501", "detail": "question", "text": "Which?"}, 1.0)
+
+    assert judged(found, 1.0) == ("blocked", "osc7501")
+    assert (found.status().detail, found.status().text) == ("question", "Which?")
+
+
+@pytest.mark.parametrize("source", ["osc7501", "title", "hook", "silence"])
+def test_what_was_told_before_is_not_news_to_the_next_judge(source: str) -> None:
+    """A status that somebody has seen would be new again, and announced again."""
+    found = rules(signals=TITLES)
+    found.recall({"status": "done", "source": source}, 1.0)
+
+    assert found.status().status is Status.DONE
+    assert found.settle(1.0) is None
+
+
+@pytest.mark.parametrize("told", [{}, {"status": "flying"}, {"status": "starting"}, {"status": 7}])
+def test_a_record_that_makes_no_sense_is_not_gone_by(told: dict[str, object]) -> None:
+    found = rules(signals=TITLES)
+    found.recall(told, 1.0)
+
+    assert judged(found, 1.0)[0] == "starting"
+
+
+def spin(found: Judge, tenths: range) -> None:
+    """A title that turns in each of these tenths of a second."""
+    for tenth in tenths:
+        found.titled("⠂⠐"[tenth % 2] + " fix", tenth / 10)
+
+
+def test_a_turn_that_goes_on_after_its_end_was_told_is_work() -> None:
+    """A hook of the user's own may send the program on; no hook tells of that."""
+    found = Judge(profiles.load("claude").signals)
+    found.titled("⠂ fix", 1.0)
+    found.hooked({"hook_event_name": "Stop"}, 5.0)
+    found.titled("⠐ fix", 5.1)
+    assert judged(found, 5.1) == ("done", "hook")
+
+    spin(found, range(52, 80))
+
+    assert judged(found, 8.0) == ("working", "title")
+
+
+def test_a_question_told_by_a_hook_outlasts_a_title_that_spins_on() -> None:
+    found = Judge(profiles.load("claude").signals)
+    found.titled("⠂ fix", 1.0)
+    found.hooked({"hook_event_name": "PermissionRequest", "tool_name": "Bash"}, 5.0)
+    spin(found, range(51, 80))
+
+    assert judged(found, 8.0) == ("blocked", "hook")
+
+
+def test_a_list_that_codex_prints_while_it_works_is_no_question() -> None:
+    found = Judge(profiles.load("codex").signals)
+    found.titled("⠂ fix", 1.0)
+    found.showed(
+        ["• What shall we do next? 1. Write tests", "  2. Refactor", "• Working (3s • esc to interrupt)"], 1.0
+    )
+
+    assert judged(found, 1.0) == ("working", "title")
+
+
+def test_nothing_is_taken_from_what_setup_commands_print() -> None:
+    found = rules(has_setup=True, signals=TITLES)
+    found.titled("ready", 1.0)
+    found.reported("state=done", 1.0)
+    found.hooked({"event": "Stop"}, 1.0)
+    found.showed(["May I go?"], 1.0)
+
+    assert judged(found, 9.0) == ("setup", "launcher")

@@ -1,0 +1,93 @@
+"""Hands on a dashboard in this process: a key is pressed, and all that comes of it has happened.
+
+Textual's own pilot takes a dashboard to be done when the processor rests for some hundredths of a second, several times
+a key. These hands look at the queues instead: all is done when everybody waits for the next message and nothing is left
+to be painted. What takes a timer or another process has to be waited for by the test.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+import unicodedata
+from typing import Any
+
+from textual import events
+from textual.app import App
+from textual.keys import REPLACED_KEYS, _character_to_key, _get_unicode_name_from_key
+from textual.message_pump import MessagePump
+from textual.pilot import Pilot
+
+TURNS = 5
+"""Of the event loop, without news, after which there are none: a task that was just made needs some to begin."""
+BUSY_TURNS = 500
+"""After which somebody waits for something outside, to which the processor is better left."""
+SECONDS = 30.0
+
+
+class Hands(Pilot[None]):
+    """A pilot that loses no time."""
+
+    async def press(self, *keys: str) -> None:
+        for key in keys:
+            self.app.post_message(key_event(key))
+            await self.pause()
+
+    async def pause(self, delay: float | None = None) -> None:
+        if delay is not None:
+            await asyncio.sleep(delay)
+        await self.app.animator.wait_until_complete()
+        await _settle(self.app)
+
+    async def wait_for_scheduled_animations(self) -> None:
+        await self.pause()
+
+
+def key_event(key: str) -> events.Key:
+    if len(key) == 1 and not key.isalnum():
+        key = _character_to_key(key)
+    try:
+        character = unicodedata.lookup(_get_unicode_name_from_key(REPLACED_KEYS.get(key, key)))
+    except KeyError:
+        return events.Key(key, key if len(key) == 1 else None)
+    return events.Key(key, character)
+
+
+async def _settle(app: App[Any]) -> None:
+    deadline = time.monotonic() + SECONDS
+    quiet = turns = 0
+    while quiet < TURNS and app.is_running and app._exception is None:
+        await asyncio.sleep(0 if turns < BUSY_TURNS else 0.002)
+        turns += 1
+        quiet = quiet + 1 if _is_quiet(app) else 0
+        assert time.monotonic() < deadline, f"still busy: {[one for one in _pumps(app) if not _waits(one)]}"
+
+
+def _is_quiet(app: App[Any]) -> bool:
+    """Whether all wait for news; what was left to be painted is painted, and counts as news."""
+    if not all(map(_waits, _pumps(app))):
+        return False
+    if not app.screen_stack:
+        return True
+    screen = app.screen
+    if not (
+        screen._layout_required
+        or screen._scroll_required
+        or screen._repaint_required
+        or screen._recompose_required
+        or screen._dirty_widgets
+        or screen._callbacks
+    ):
+        return True
+    screen._on_timer_update()
+    return False
+
+
+def _pumps(app: App[Any]) -> list[MessagePump]:
+    return [app, *(one for one in app._registry if one.is_running)]
+
+
+def _waits(pump: MessagePump) -> bool:
+    """Whether it has nothing to do: it has asked its queue for a message, and there is none."""
+    ready: Any = pump._message_queue.ready_event
+    return bool(ready._waiters) and not ready.is_set()

@@ -1,0 +1,176 @@
+"""An app in a real pseudo-terminal: bytes in, and what a terminal would show of its output.
+
+The host terminal is our own emulator, so it answers queries, knows kitty keys and can be read cell by cell. Use::
+
+    with PtyApp([script, "argument"], cols=100, rows=30) as app:
+        app.wait_for(lambda: "LIST" in app.text)
+        app.send(b"q")
+        assert app.exit_code() == 0
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import pty
+import select
+import signal
+import struct
+import subprocess
+import sys
+import termios
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+from fleet_tui.cells import BOLD, FAINT, ITALIC, Style
+from fleet_tui.paint import cell_widths
+from fleet_tui.screen import Screen
+
+SECONDS = 10.0
+PANES_APP = Path(__file__).with_name("panes_app.py")
+
+
+class PtyApp:
+    def __init__(
+        self,
+        argv: Sequence[str | Path],
+        *,
+        cols: int = 100,
+        rows: int = 30,
+        env: Mapping[str, str] | None = None,
+        program: str | Path = sys.executable,
+        cwd: Path | None = None,
+    ) -> None:
+        self.screen = Screen(cols, rows)
+        self.output = bytearray()
+        """Everything that the app has written."""
+        self.master, self.slave = pty.openpty()
+        self._set_size(cols, rows)
+        os.set_blocking(self.master, False)
+        self.found = termios.tcgetattr(self.slave)
+        base = {
+            name: value for name, value in os.environ.items() if not name.startswith(("TEXTUAL", "NO_COLOR"))
+        }
+        self.process = subprocess.Popen(
+            [str(program), *map(str, argv)],
+            stdin=self.slave,
+            stdout=self.slave,
+            stderr=self.slave,
+            start_new_session=True,
+            cwd=cwd,
+            env=base | {"TERM": "xterm-256color", "COLORTERM": "truecolor"} | dict(env or {}),
+        )
+
+    def __enter__(self) -> PtyApp:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self.process.poll() is None:
+            self.process.kill()
+        self.process.wait()
+        for descriptor in (self.master, self.slave):
+            with contextlib.suppress(OSError):
+                os.close(descriptor)
+
+    def _set_size(self, cols: int, rows: int) -> None:
+        fcntl.ioctl(self.master, termios.TIOCSWINSZ, struct.pack("HHHH", rows, cols, 0, 0))
+
+    def resize(self, cols: int, rows: int) -> None:
+        self.screen.resize(cols, rows)
+        self._set_size(cols, rows)
+        os.killpg(self.process.pid, signal.SIGWINCH)
+
+    def send(self, data: bytes) -> None:
+        """What a person does at the host terminal."""
+        while data:
+            written = 0
+            with contextlib.suppress(BlockingIOError):
+                written = os.write(self.master, data[:4096])
+            data = data[written:]
+            self.step(0.0)
+
+    def step(self, seconds: float) -> bool:
+        """Take what the app writes, waiting so long for the first of it; False when nothing came."""
+        ready, _, _ = select.select([self.master], [], [], seconds)
+        if not ready:
+            return False
+        try:
+            data = os.read(self.master, 65536)
+        except OSError:
+            return False
+        self.output += data
+        self.screen.feed(data)
+        replies = self.screen.take_replies()
+        if replies:
+            os.write(self.master, replies)
+        return bool(data)
+
+    def wait_until_stuck(self, *, quiet: float = 0.3, seconds: float = SECONDS) -> None:
+        """Read nothing until the app cannot write any more."""
+        deadline = time.monotonic() + seconds
+        unread, since = 0, time.monotonic()
+        while not unread or time.monotonic() - since < quiet:
+            now_unread = struct.unpack("i", fcntl.ioctl(self.master, termios.FIONREAD, b"\0" * 4))[0]
+            if now_unread != unread:
+                unread, since = now_unread, time.monotonic()
+            if time.monotonic() > deadline:
+                raise AssertionError("the app goes on writing")
+            time.sleep(0.01)
+
+    @property
+    def text(self) -> str:
+        return "\n".join(self.screen.text())
+
+    def wait_for(self, condition: Callable[[], bool], what: str = "", *, seconds: float = SECONDS) -> None:
+        deadline = time.monotonic() + seconds
+        while not condition():
+            left = deadline - time.monotonic()
+            if left <= 0 or (self.process.poll() is not None and not self.step(0.0)):
+                raise AssertionError(
+                    f"{what or 'it'} did not happen; exit {self.process.poll()}\n{self.text}"
+                )
+            self.step(min(left, 0.02))
+
+    def wait_for_text(self, text: str, *, seconds: float = SECONDS) -> None:
+        self.wait_for(lambda: text in self.text, f"{text!r} on the screen", seconds=seconds)
+
+    def signal(self, number: signal.Signals) -> None:
+        os.kill(self.process.pid, number)
+
+    def exit_code(self, *, seconds: float = SECONDS) -> int:
+        """Its exit code, once it has ended; what it wrote last has been taken."""
+        deadline = time.monotonic() + seconds
+        while self.process.poll() is None:
+            if time.monotonic() > deadline:
+                raise AssertionError(f"the app still runs after {seconds} s\n{self.text}")
+            self.step(0.02)
+        while self.step(0.0):
+            pass
+        return self.process.returncode
+
+    def cells(self, x: int, y: int, cols: int, rows: int) -> list[list[tuple[str, Style | None]]]:
+        """A part of the screen, cell by cell: the character, and its style."""
+        self.screen.update()
+        return [cells_of(self.screen, row, x + cols)[x:] for row in range(y, y + rows)]
+
+
+def cells_of(screen: Screen, row: int, cols: int) -> list[tuple[str, Style | None]]:
+    """A row cell by cell; the second cell of a wide character is empty. What cannot be seen has no style."""
+    cells: list[tuple[str, Style | None]] = []
+    for text, style, width in screen.row(row):
+        widths = cell_widths(text, width)
+        clusters = zip(text, widths, strict=True) if widths is not None else [(text, width)]
+        for cluster, cluster_width in clusters:
+            cells.append((cluster, style))
+            cells += [("", style)] * (cluster_width - 1)
+    cells += [(" ", None)] * (cols - len(cells))
+    return [(text, _seen(text, style)) for text, style in cells[:cols]]
+
+
+def _seen(text: str, style: Style | None) -> Style | None:
+    is_invisible = (
+        text == " " and style is not None and style[1] == -1 and style[2] & ~(BOLD | FAINT | ITALIC) == 0
+    )
+    return None if is_invisible else style

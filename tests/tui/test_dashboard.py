@@ -1,0 +1,401 @@
+"""How the dashboard answers to keys and the mouse, on fleets made by hand."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+import pytest
+from textual import events
+from textual.pilot import Pilot
+
+from fleet_tui.models import FleetState, Status
+from fleet_tui.tui import keys
+from fleet_tui.tui.exchange import Sights
+from fleet_tui.tui.screens.dashboard import Dashboard
+from fleet_tui.tui.screens.fan_out import FanOutDialog
+from fleet_tui.tui.screens.help import HelpDialog
+from fleet_tui.tui.screens.new_agents import tasks
+from fleet_tui.tui.screens.prompt import PromptDialog
+from fleet_tui.tui.screens.why import WhyDialog
+from fleet_tui.tui.widgets.fleet_list import FleetList
+from fleet_tui.tui.widgets.footer import Footer
+from fleet_tui.tui.widgets.pane_grid import PaneGrid
+from fleet_tui.tui.widgets.prompt_area import PromptArea
+from fleet_tui.tui.widgets.which_key import WhichKey
+from tests.tui import states
+from tests.tui.hands import Hands
+from tests.tui.stage import StageApp, until
+
+Go = Callable[[StageApp, Pilot[None]], Awaitable[None]]
+
+
+def on_stage(
+    go: Go,
+    state: FleetState = states.SMALL,
+    *,
+    size: tuple[int, int] = (120, 40),
+    keymap: keys.Keymap | None = None,
+) -> None:
+    async def run() -> None:
+        app = StageApp(state, keymap=keymap)
+        async with app.run_test(size=size, notifications=True):
+            hands = Hands(app)
+            await hands.pause()
+            await go(app, hands)
+
+    asyncio.run(run())
+
+
+def name(desk: Dashboard) -> str:
+    return desk.agent.name if desk.agent else ""
+
+
+def footer(app: StageApp) -> str:
+    return "".join(segment.text for segment in app.dashboard.query_one(Footer).render_line(0))
+
+
+def said(app: StageApp) -> str:
+    return "\n".join(f"{toast.title} {toast.message}" for toast in app._notifications)
+
+
+def test_moving_goes_around_and_next_goes_to_who_needs_you() -> None:
+    async def go(app: StageApp, pilot: Pilot[None]) -> None:
+        desk = app.dashboard
+        assert name(desk) == "refactor-auth-A"
+        await pilot.press("k")
+        assert name(desk) == "bump-deps"
+        await pilot.press("g")
+        await pilot.press("right_square_bracket")
+        assert name(desk) == "refactor-auth-B", "who waits comes before who is merely done"
+        await pilot.press("G", "left_square_bracket")
+        assert name(desk) == "refactor-auth-B"
+        await pilot.press("2")
+        assert name(desk) == desk.in_panes[1].name
+        await pilot.press("о")
+        assert name(desk) != desk.in_panes[1].name, "the Cyrillic letter on the j key moves as j does"
+
+    on_stage(go)
+
+
+def test_the_cursor_stays_with_its_agent_when_others_come_and_go() -> None:
+    async def go(app: StageApp, pilot: Pilot[None]) -> None:
+        desk = app.dashboard
+        await pilot.press("j", "j")
+        before = name(desk)
+        desk.state = states.BIG
+        await pilot.pause()
+        assert name(desk) == before
+        desk.state = states.with_status(states.BIG, before, Status.KILLED)
+        await pilot.pause()
+        assert name(desk) == "refactor-auth-D", "a neighbour gets it when the agent is gone"
+
+    on_stage(go)
+
+
+def test_filtering_narrows_the_list_and_escape_widens_it() -> None:
+    async def go(app: StageApp, pilot: Pilot[None]) -> None:
+        desk = app.dashboard
+        await pilot.press("slash", *"a:codex".replace(":", ""))
+        await pilot.pause()
+        desk.query_one("#filter").value = "a:codex"  # type: ignore[attr-defined]  # an Input
+        await pilot.pause()
+        assert [agent.name for agent in desk.listed] == ["refactor-auth-B", "flaky-tests-B"]
+        assert "FILTER" in footer(app)
+        await pilot.press("enter")
+        assert desk.focused is None
+        assert len(desk.listed) == 2
+        await pilot.press("escape")
+        assert len(desk.listed) == 7
+        await pilot.press("w")
+        assert [agent.name for agent in desk.listed] == ["refactor-auth-B"]
+
+    on_stage(go)
+
+
+def test_marking_folding_and_ordering() -> None:
+    async def go(app: StageApp, pilot: Pilot[None]) -> None:
+        desk = app.dashboard
+        await pilot.press("s", "s")
+        assert [agent.name for agent in desk.targets] == ["refactor-auth-A", "refactor-auth-B"]
+        await pilot.press("escape")
+        assert desk.marked == frozenset()
+        await pilot.press("g", "h")
+        assert len(desk.listed) == 4
+        await pilot.press("right_square_bracket")
+        assert name(desk) == "refactor-auth-B", "a folded batch opens for who needs you"
+        await pilot.press("O")
+        assert desk.listed[0].name == "refactor-auth-B"
+
+    on_stage(go)
+
+
+def test_panes_zoom_pin_and_change_their_number() -> None:
+    async def go(app: StageApp, pilot: Pilot[None]) -> None:
+        desk = app.dashboard
+        grid = desk.query_one(PaneGrid)
+        assert len(list(grid.frames)) == 2
+        await pilot.press("vertical_line")
+        assert len(list(grid.frames)) == 4
+        await pilot.press("z")
+        assert [frame.pane.agent.name for frame in grid.frames if frame.pane.agent] == ["refactor-auth-A"]
+        assert not desk.query_one("#side").display
+        await pilot.press("escape")
+        assert len(list(grid.frames)) == 4
+        await pilot.press("full_stop", "G")
+        assert grid.frame_of("id-refactor-auth-a") is not None, "a pinned pane stays"
+        assert grid.frame_of(desk.selected) is not None
+
+    on_stage(go)
+
+
+def test_the_list_is_made_wider_by_keys_and_by_dragging_its_edge() -> None:
+    async def go(app: StageApp, pilot: Pilot[None]) -> None:
+        side = app.dashboard.query_one("#side")
+        await pilot.press("greater_than_sign")
+        await pilot.pause()
+        assert side.outer_size.width == 48
+        await pilot.press("less_than_sign", "less_than_sign")
+        await pilot.pause()
+        assert side.outer_size.width == 40
+        await pilot.mouse_down(offset=(39, 10))
+        await pilot.hover(offset=(59, 10))
+        await pilot.mouse_up(offset=(59, 10))
+        await pilot.pause()
+        assert side.outer_size.width == 60
+
+    on_stage(go)
+
+
+@pytest.mark.parametrize(("size", "panes", "is_stacked"), [((80, 24), 1, True), ((120, 40), 2, False), ((160, 45), 4, False), ((200, 50), 6, False), ((250, 70), 9, False)])  # fmt: skip
+def test_the_layout_follows_the_size_of_the_terminal(
+    size: tuple[int, int], panes: int, is_stacked: bool
+) -> None:
+    async def go(app: StageApp, pilot: Pilot[None]) -> None:
+        assert len(list(app.dashboard.query_one(PaneGrid).frames)) == panes
+        assert app.dashboard.has_class("stacked") is is_stacked
+        assert app.dashboard.query_one("#detail").display is not is_stacked
+
+    on_stage(go, states.BIG, size=size)
+
+
+def test_typing_is_shown_twice_and_the_leave_chord_never_quits() -> None:
+    async def go(app: StageApp, pilot: Pilot[None]) -> None:
+        desk = app.dashboard
+        assert " LIST " in footer(app)
+        await pilot.press("enter")
+        await pilot.pause()
+        frame = desk.query_one(PaneGrid).frame_of(desk.typing)
+        assert frame is not None
+        assert frame.has_class("typing")
+        assert frame.pane.has_focus
+        assert frame.pane.is_typing
+        assert "TYPING → refactor-auth-A" in footer(app)
+        assert "ctrl+q back to the list (or F12)" in footer(app)
+        await pilot.press("q", "x", "x", "escape")
+        assert desk.typing, "keys of the list are the agent's now"
+        assert not app.worker.asked
+        await pilot.press("f12")
+        await pilot.pause()
+        assert desk.typing == ""
+        assert desk.focused is None
+        await pilot.press("ctrl+q", "ctrl+c")
+        assert app.is_running
+
+    on_stage(go)
+
+
+def test_the_leader_shows_its_keys_switches_agents_and_names_what_it_does_not_know() -> None:
+    async def go(app: StageApp, pilot: Pilot[None]) -> None:
+        desk = app.dashboard
+        await pilot.press("enter", "ctrl+right_square_bracket")
+        await until(pilot, lambda: desk.query_one(WhichKey).display)
+        await pilot.press("n")
+        await pilot.pause()
+        assert not desk.query_one(WhichKey).display
+        assert desk.by_id(desk.typing).name == "refactor-auth-B"  # type: ignore[union-attr]  # it is there
+        await pilot.press("ctrl+right_square_bracket", "o")
+        await pilot.pause()
+        assert "does nothing" in said(app)
+        assert desk.typing
+        await pilot.press("ctrl+right_square_bracket", "tab")
+        await pilot.pause()
+        assert desk.by_id(desk.typing).name == "refactor-auth-A"  # type: ignore[union-attr]  # it is there
+        await pilot.press("ctrl+right_square_bracket", "l")
+        await pilot.pause()
+        assert desk.typing == ""
+
+    on_stage(go)
+
+
+def test_an_ended_agent_cannot_be_typed_to_and_says_what_to_do() -> None:
+    async def go(app: StageApp, pilot: Pilot[None]) -> None:
+        await pilot.press("enter")
+        assert app.dashboard.typing == ""
+        assert "v revives" in said(app)
+
+    on_stage(go, states.with_status(states.SMALL, "refactor-auth-A", Status.EXITED))
+
+
+def test_an_agent_that_is_killed_while_typed_to_gives_the_keys_back() -> None:
+    async def go(app: StageApp, pilot: Pilot[None]) -> None:
+        await pilot.press("enter")
+        app.dashboard.state = states.with_status(states.SMALL, "refactor-auth-A", Status.KILLED)
+        await pilot.pause()
+        assert app.dashboard.typing == ""
+
+    on_stage(go)
+
+
+def test_one_tap_of_stop_or_kill_does_nothing_and_moving_away_forgets_it() -> None:
+    async def go(app: StageApp, pilot: Pilot[None]) -> None:
+        await pilot.press("x", "j", "k", "x")
+        assert not app.worker.asked
+        await pilot.press("X")
+        assert not app.worker.asked, "the tap of another key is no second tap"
+        await pilot.press("X")
+        await pilot.pause()
+        assert app.worker.asked[0][:2] == ("kill", ["id-refactor-auth-a"])
+        assert "branch kept, u undoes it" in said(app)
+
+    on_stage(go)
+
+
+def test_pasted_text_in_the_list_becomes_a_prompt_and_never_shortcuts() -> None:
+    async def go(app: StageApp, pilot: Pilot[None]) -> None:
+        app.post_message(events.Paste("xx\nQ\nq"))
+        await pilot.pause()
+        assert isinstance(app.screen, PromptDialog)
+        assert app.screen.query_one(PromptArea).text == "xx\nQ\nq"
+        await pilot.press("enter")
+        await pilot.pause()
+        assert app.worker.asked[0][:3] == ("prompt", ["id-refactor-auth-a"], "xx\nQ\nq")
+
+    on_stage(go)
+
+
+def test_letters_that_mean_nothing_lead_to_a_hint() -> None:
+    async def go(app: StageApp, pilot: Pilot[None]) -> None:
+        await pilot.press("ä", "ä", "ä")
+        assert "to type to refactor-auth-A" in said(app)
+
+    on_stage(go)
+
+
+def test_clicks_select_fold_and_open() -> None:
+    async def go(app: StageApp, pilot: Pilot[None]) -> None:
+        desk = app.dashboard
+        await pilot.click(FleetList, offset=(10, 4))
+        assert name(desk) == "refactor-auth-B"
+        await pilot.click(FleetList, offset=(10, 1))
+        assert len(desk.listed) == 4
+        await pilot.click(FleetList, offset=(10, 1))
+        await pilot.click(FleetList, offset=(10, 2), times=2)
+        await pilot.pause()
+        assert desk.typing == desk.selected == "id-refactor-auth-a"
+        await pilot.click(FleetList, offset=(10, 4))
+        assert desk.typing == "", "a click on the list is a way out"
+
+    on_stage(go)
+
+
+def test_the_fan_out_form_adds_up_and_says_what_it_will_make() -> None:
+    async def go(app: StageApp, pilot: Pilot[None]) -> None:
+        await pilot.press("f")
+        await pilot.press(*"fix", "space", *"it")
+        await pilot.press("shift+tab", "right", "right")
+        await pilot.pause()
+        dialog = app.screen
+        assert isinstance(dialog, FanOutDialog)
+        assert dialog._wanted().mix == (("claude", 3), ("codex", 2))
+        assert dialog._wanted().count == 5
+        await pilot.press("ctrl+s")
+        await pilot.pause()
+        verb, count, prefix, options = app.worker.asked[-1]
+        assert (verb, count, prefix) == ("fanout", 5, "fix-it")
+        assert options["prompt"] == "fix it"
+
+    on_stage(go)
+
+
+def test_earlier_prompts_come_back_with_ctrl_up() -> None:
+    async def go(app: StageApp, pilot: Pilot[None]) -> None:
+        await pilot.press("p", "h", "i", "ctrl+up")
+        area = app.screen.query_one(PromptArea)
+        assert area.text == "Replace the session cookie by signed tokens."
+        await pilot.press("ctrl+down")
+        assert area.text == "hi"
+        await pilot.press("alt+enter", "y")
+        assert area.text == "hi\ny"
+
+    on_stage(go)
+
+
+def test_help_lists_the_users_own_keys_and_can_be_searched() -> None:
+    async def go(app: StageApp, pilot: Pilot[None]) -> None:
+        await pilot.press("question_mark")
+        assert isinstance(app.screen, HelpDialog)
+        await pilot.press(*"zoom")
+        await pilot.pause()
+        shown = app.export_screenshot()
+        assert "ctrl+z" in shown
+        assert "fan one" not in shown.replace("&#160;", " ")
+
+    on_stage(go, keymap=keys.resolve({"zoom": ["ctrl+z"]}))
+
+
+def test_escape_closes_a_dialog_without_doing_anything() -> None:
+    async def go(app: StageApp, pilot: Pilot[None]) -> None:
+        await pilot.press("e")
+        await until(pilot, lambda: isinstance(app.screen, WhyDialog))
+        await pilot.press("escape", "f", "escape", "p", "a", "escape")
+        assert len(app.screen_stack) == 2
+        assert {verb for verb, *_ in app.worker.asked} <= {"why", "surroundings", "base"}, "only questions"
+
+    on_stage(go)
+
+
+def test_the_first_screen_offers_keys_that_do_something() -> None:
+    async def go(app: StageApp, pilot: Pilot[None]) -> None:
+        assert app.dashboard.has_class("empty")
+        assert "new agent" in footer(app)
+        await pilot.press("j", "x", "enter", "a", "z", "d")
+        await pilot.press("c")
+        await pilot.pause()
+        assert ("init", {}) in app.worker.asked
+        await pilot.press("f")
+        assert isinstance(app.screen, FanOutDialog)
+
+    on_stage(go, states.EMPTY)
+
+
+def test_tasks_are_named_by_their_line_or_after_their_prompt() -> None:
+    found = tasks("auth: fix the login\n\nwrite more tests please\nwrite more tests now\n")
+    assert found == [
+        ("auth", "fix the login"),
+        ("write-more-tests", "write more tests please"),
+        ("write-more-tests-2", "write more tests now"),
+    ]
+
+
+def test_nothing_moves_when_motion_is_off_or_the_terminal_has_no_focus() -> None:
+    async def go(app: StageApp, pilot: Pilot[None]) -> None:
+        desk = app.dashboard
+        desk.sights = Sights(active={"id-refactor-auth-a": states.NOW})
+        assert desk._moving(states.NOW) == {"id-refactor-auth-a"}
+        app.app_focus = False
+        assert desk._moving(states.NOW) == frozenset()
+
+    on_stage(go)
+
+
+def test_a_key_of_the_first_screen_counts_once() -> None:
+    async def go(app: StageApp, pilot: Pilot[None]) -> None:
+        await pilot.press("t")
+        await pilot.pause()
+        assert said(app).count("this terminal cannot be lent") == 1
+        await pilot.press("c")
+        await pilot.pause()
+        assert app.worker.asked.count(("init", {})) == 1
+
+    on_stage(go, states.EMPTY)

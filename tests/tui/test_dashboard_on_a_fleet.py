@@ -1,0 +1,357 @@
+"""What the dashboard does to real agents, key by key, and what it shows of what others do."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from fleet_tui.fleet import Fleet
+from fleet_tui.models import Agent, Status
+from fleet_tui.tui.screens.ask import Entry
+from fleet_tui.tui.screens.fan_out import FanOutDialog
+from fleet_tui.tui.screens.progress import CLOSES_AFTER, TICK_SECONDS, ProgressDialog
+from tests.conftest import git
+from tests.tui.driving import drive, opened
+
+ECHO = "while read line; do echo got $line; done"
+"""Says back what it is told, until it is ended."""
+
+
+def shell(fleet: Fleet, *names: str, script: str = ECHO) -> list[Agent]:
+    return fleet.multi([(name, script) for name in names], profile="shell")
+
+
+def hastening(progress: object) -> ProgressDialog:
+    """The same dialog, for which time passes ten times as fast."""
+    assert isinstance(progress, ProgressDialog)
+    progress.clock = lambda: 10 * time.monotonic()
+    return progress
+
+
+def test_a_new_agent_is_made_by_its_form_and_selected_and_one_of_another_terminal_appears_by_itself(
+    fleet: Fleet, repository: Path
+) -> None:
+    async def go() -> None:
+        async with opened(repository) as driven:
+            assert driven.desk.has_class("empty")
+            await driven.press("n")
+            await driven.write("sleep 1000")
+            await driven.press("shift+tab", "shift+tab", "shift+tab")
+            await driven.write("nap")
+            await driven.press("tab")
+            await driven.write("shell")
+            await driven.press("ctrl+s")
+            await driven.until(lambda: driven.status("nap") in ("starting", "working", "idle"), "it runs")
+            await driven.until(lambda: driven.desk.agent is not None and driven.desk.agent.name == "nap")
+            assert fleet.find("nap").prompt == "sleep 1000"
+
+            agent = shell(fleet, "other")[0]
+            await driven.until(lambda: driven.status("other"), "what another terminal starts appears")
+            fleet.stop([agent], grace=0.2)
+            await driven.until(lambda: driven.status("other") == "stopped", "its end appears")
+
+    drive(go())
+
+
+def test_a_fan_out_shows_every_agents_progress_and_closes_when_all_run(
+    fleet: Fleet, repository: Path
+) -> None:
+    (repository / ".aifleet").mkdir()
+    (repository / ".aifleet" / "config.toml").write_text('[agent]\ndefault = "shell"\n')
+
+    async def go() -> None:
+        async with opened(repository) as driven:
+            await driven.press("f")
+            await driven.until(lambda: isinstance(driven.app.screen, FanOutDialog))
+            await driven.write("sleep 1000")
+            await driven.press("ctrl+s")
+            await driven.until(lambda: isinstance(driven.app.screen, ProgressDialog), "progress is shown")
+            progress = hastening(driven.app.screen)
+            await driven.until(lambda: len(progress.agents) == 3, "all three are on it")
+            await driven.until(lambda: driven.app.screen is driven.desk, "it closes by itself")
+            assert [agent.name for agent in driven.desk.listed] == [
+                "sleep-1000-A",
+                "sleep-1000-B",
+                "sleep-1000-C",
+            ]
+            assert all(not agent.has_ended for agent in fleet.agents())
+
+    drive(go())
+
+
+def test_an_agent_that_fails_in_a_fan_out_stays_with_its_reason_while_the_others_go_on(
+    fleet: Fleet, repository: Path
+) -> None:
+    (repository / ".aifleet").mkdir()
+    (repository / ".aifleet" / "config.toml").write_text(
+        '[agent]\ndefault = "shell"\n[setup]\ncommands = ["sh check.sh"]\n'
+    )
+    (repository / "check.sh").write_text('case "$(git branch --show-current)" in *-B) exit 4;; esac\n')
+    git(repository, "add", "check.sh")
+    git(repository, "commit", "-q", "-m", "check")
+
+    async def go() -> None:
+        async with opened(repository) as driven:
+            await driven.press("f")
+            await driven.until(lambda: isinstance(driven.app.screen, FanOutDialog))
+            await driven.write("sleep 1000")
+            await driven.press("ctrl+s")
+            await driven.until(lambda: isinstance(driven.app.screen, ProgressDialog), "progress is shown")
+            progress = hastening(driven.app.screen)
+            await driven.until(
+                lambda: "1 failed; what was made of it is kept" in driven.text(), "all are over"
+            )
+            assert "✗ failed" in driven.text()
+            assert "'sh check.sh' ended with code 4" in driven.text()
+            assert "2 working, 1 failed" in driven.text()
+            over_at = progress.clock()
+            await driven.until(lambda: progress.clock() > over_at + CLOSES_AFTER + 30 * TICK_SECONDS)
+            assert driven.app.screen is progress, "a failure is not taken away unseen"
+            await driven.press("escape")
+            await driven.until(lambda: driven.app.screen is driven.desk)
+
+    drive(go())
+    ended = {agent.name: agent.has_ended for agent in fleet.agents()}
+    assert ended == {"sleep-1000-A": False, "sleep-1000-B": True, "sleep-1000-C": False}
+
+
+def test_stop_and_kill_take_two_taps_and_undo_and_revive_bring_back(fleet: Fleet, repository: Path) -> None:
+    shell(fleet, "one", "two")
+
+    async def go() -> None:
+        async with opened(repository) as driven:
+            await driven.until(lambda: len(driven.desk.listed) == 2)
+            await driven.press("x")
+            await driven.press("j", "x")
+            assert not driven.app._worker._waiting, "nothing was asked of the worker"
+            assert all(not agent.has_ended for agent in fleet.agents()), (
+                "a tap on another agent is a first tap"
+            )
+            await driven.press("x")
+            await driven.until(lambda: driven.status("two") == "stopped", "the second tap stops it")
+            await driven.press("v")
+            await driven.until(
+                lambda: driven.status("two") in ("starting", "working", "idle"), "it is revived"
+            )
+            await driven.press("X", "X")
+            await driven.until(lambda: driven.status("two") == "killed", "it is killed")
+            assert [agent.name for agent in driven.desk.listed] == ["one"]
+            await driven.press("u")
+            await driven.until(lambda: driven.status("two") == "stopped", "it is brought back")
+            await driven.until(lambda: driven.desk.agent is not None and driven.desk.agent.name == "two")
+            assert Path(fleet.find("two").worktree).is_dir()
+
+    drive(go())
+
+
+def test_a_prompt_reaches_all_marked_agents_and_stopping_all_needs_the_word(
+    fleet: Fleet, repository: Path
+) -> None:
+    agents = shell(fleet, "one", "two", "three")
+
+    async def go() -> None:
+        async with opened(repository) as driven:
+            await driven.until(lambda: len(driven.desk.listed) == 3)
+            await driven.press("s", "s")
+            assert len(driven.desk.targets) == 2
+            await driven.press("p")
+            await driven.write("hello")
+            await driven.press("ctrl+n")
+            for agent in agents[:2]:
+                await driven.until(lambda a=agent: "got hello" in "\n".join(fleet.logs(a.id, 20)), "it heard")  # type: ignore[misc]  # a default binds the loop's value
+            assert "got hello" not in "\n".join(fleet.logs(agents[2].id, 20))
+
+            await driven.press("Q")
+            await driven.write("stip")
+            await driven.press("enter")
+            assert isinstance(driven.app.screen, Entry), "another word does nothing"
+            assert all(not agent.has_ended for agent in fleet.agents())
+            await driven.press("backspace", "backspace")
+            await driven.write("op")
+            await driven.press("enter")
+            await driven.until(
+                lambda: {driven.status(agent.name) for agent in agents} == {"stopped"}, "all are stopped"
+            )
+
+    drive(go())
+
+
+def test_typing_reaches_the_agent_the_leave_chord_comes_back_and_leaving_the_dashboard_ends_nobody(
+    fleet: Fleet, repository: Path
+) -> None:
+    agent = shell(fleet, "one")[0]
+
+    async def go() -> None:
+        async with opened(repository) as driven:
+            await driven.until(lambda: driven.desk.agent is not None)
+            await driven.press("enter")
+            assert driven.desk.typing == agent.id
+            await driven.press("q", "x")
+            await driven.press("enter")
+            await driven.until(
+                lambda: "got qx" in "\n".join(fleet.logs(agent.id, 20)), "keys went to the agent"
+            )
+            assert not fleet.find("one").has_ended
+            await driven.press("ctrl+q")
+            await driven.until(lambda: driven.desk.typing == "")
+            assert driven.app.is_running
+            assert driven.desk.focused is None
+            await driven.press("q")
+            await driven.until(lambda: not driven.app.is_running, "the end of the dashboard")
+
+    drive(go())
+    assert not fleet.find(agent.id).has_ended
+    assert fleet.find(agent.id).status is not Status.LOST
+
+
+def test_rename_move_restart_and_the_log_do_what_they_say(fleet: Fleet, repository: Path) -> None:
+    agent = shell(fleet, "one", script="echo ready; sleep 1000")[0]
+
+    async def go() -> None:
+        async with opened(repository) as driven:
+            await driven.until(lambda: driven.desk.agent is not None)
+            await driven.press("r", "end")
+            await driven.write("-b")
+            await driven.press("enter")
+            await driven.until(lambda: driven.status("one-b"), "it has the new name")
+            await driven.press("b")
+            await driven.until(lambda: isinstance(driven.app.screen, Entry))
+            await driven.press("home", "ctrl+k")
+            await driven.write("mine")
+            await driven.press("enter")
+            await driven.until(lambda: driven.desk.state.agents[0].batch == "mine", "it is in the batch")
+            await driven.press("R")
+            await driven.press("y")
+            await driven.until(lambda: driven.desk.state.agents[0].run == 2, "it was started again")
+            await driven.press("L")
+            await driven.until(lambda: "ready" in driven.app.export_screenshot(), "its log is shown")
+            await driven.press("escape")
+            assert driven.app.screen is driven.desk
+
+    drive(go())
+    assert fleet.find(agent.id).branch == "one"
+
+
+def test_a_worker_that_dies_is_replaced_and_what_it_was_asked_fails_with_a_hint(
+    fleet: Fleet, repository: Path
+) -> None:
+    shell(fleet, "one")
+
+    async def go() -> None:
+        async with opened(repository) as driven:
+            await driven.until(lambda: driven.desk.agent is not None)
+            process = driven.app._worker._process
+            assert process is not None
+            os.kill(process.pid, signal.SIGKILL)
+            process.wait()
+            await driven.press("x", "x")
+            await driven.until(lambda: "worker" in driven.toasts() or driven.status("one") == "stopped")
+            await driven.press("x", "x")
+            await driven.until(lambda: driven.status("one") == "stopped", "the next worker does it")
+
+    drive(go())
+
+
+def test_what_cannot_be_started_is_said_an_unforeseen_error_is_a_dialog_and_a_log_and_the_dashboard_goes_on(
+    fleet: Fleet, repository: Path
+) -> None:
+    from fleet_tui import paths
+    from fleet_tui.tui.screens.crash import CrashDialog
+
+    async def go() -> None:
+        async with opened(repository) as driven:
+            driven.desk.agent_actions._launch("x", 1, "create", "x", prompt="", profile="no-such-program")
+            await driven.until(lambda: "no-such-program" in driven.toasts(), "the reason is said")
+            await driven.until(lambda: driven.app.screen is driven.desk)
+
+            driven.desk.call_later(lambda: 1 // 0)
+            await driven.until(lambda: isinstance(driven.app.screen, CrashDialog), "it is shown")
+            await driven.press("escape")
+            await driven.until(lambda: driven.app.screen is driven.desk, "and goes on")
+
+    drive(go())
+    assert "ZeroDivisionError" in (paths.log() / "crash.log").read_text()
+
+
+def test_outside_a_repository_the_screen_says_what_to_do_but_the_home_folder_is_not_made_one(
+    home: Path,
+) -> None:
+    async def go() -> None:
+        async with opened(home) as driven:
+            await driven.until(lambda: driven.desk.place is not None and driven.desk.place.problem)
+            await driven.press("f")
+            await driven.until(lambda: "git repository" in driven.toasts())
+            assert driven.app.screen is driven.desk
+            await driven.until(lambda: "Start here" in driven.text())
+            await driven.press("i")
+            await driven.until(lambda: "no place for a repository" in driven.toasts())
+
+    drive(go())
+    assert not (home / ".git").exists()
+
+
+def test_the_process_that_paints_has_loaded_neither_git_nor_the_emulator(
+    fleet: Fleet, repository: Path
+) -> None:
+    shell(fleet, "one")
+    script = """
+import asyncio, sys
+from pathlib import Path
+from tests.conftest import git
+from tests.tui.driving import opened
+
+async def go():
+    async with opened(Path(sys.argv[1])) as driven:
+        await driven.until(lambda: driven.desk.agent is not None)
+        await driven.press("enter", "a", "ctrl+q", "x", "x")
+        await driven.until(lambda: driven.status("one") == "stopped")
+    print([name for name in ("pygit2", "pyghostty") if name in sys.modules])
+
+asyncio.run(go())
+"""
+    root = str(Path(__file__).parents[2])
+    done = subprocess.run(
+        [sys.executable, "-c", script, str(repository)],
+        env=os.environ | {"PYTHONPATH": root},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.stdout.strip() == "[]", done.stdout + done.stderr
+
+
+def test_a_key_makes_the_repository_that_is_missing(home: Path) -> None:
+    place = home / "nothing here yet"
+    place.mkdir()
+
+    async def go() -> None:
+        async with opened(place) as driven:
+            await driven.until(lambda: "Start here" in driven.text())
+            await driven.press("i")
+            await driven.until(lambda: "New agent" in driven.text(), "agents can be started")
+
+    drive(go())
+    assert git(place, "log", "--format=%s").splitlines() == ["Start"]
+
+
+def test_a_repository_without_a_commit_is_told_apart_and_gets_its_first(home: Path) -> None:
+    place = home / "project"
+    (place / "inner").mkdir(parents=True)
+    git(place, "init")
+
+    async def go() -> None:
+        async with opened(place / "inner") as driven:
+            await driven.until(
+                lambda: driven.desk.place is not None and "no commit" in driven.desk.place.problem
+            )
+            await driven.press("n")
+            await driven.until(lambda: "--allow-empty" in driven.toasts())
+            await driven.press("i")
+            await driven.until(lambda: "New agent" in driven.text())
+
+    drive(go())
+    assert not (place / "inner" / ".git").exists(), "no second repository inside the first"

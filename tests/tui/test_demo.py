@@ -1,0 +1,68 @@
+"""The tour: real programs that really work, and nothing left of them."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from fleet_tui import demo
+from fleet_tui.fleet import Fleet
+from fleet_tui.models import Status
+
+
+def wait_for(condition: Callable[[], object], what: str, seconds: float = 20.0) -> None:
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, what
+        time.sleep(0.02)
+
+
+@pytest.fixture
+def place(monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A short folder for what is temporary, and agents that act without pauses."""
+    folder = Path(os.environ["XDG_RUNTIME_DIR"])
+    monkeypatch.setenv("TMPDIR", str(folder))
+    monkeypatch.setattr("tempfile.tempdir", None)
+    monkeypatch.setenv("TOUR_SPEED", "0.02")
+    return folder
+
+
+def test_its_agents_edit_files_ask_and_finish_and_nothing_is_left(place: Path) -> None:
+    before = dict(os.environ)
+    with demo.staged() as project:
+        fleet = Fleet(project)
+
+        def status(name: str) -> Status | None:
+            return next((agent.status for agent in fleet.agents() if agent.name == name), None)
+
+        wait_for(lambda: status("clean-build") is Status.BLOCKED, "the careful one asks")
+        wait_for(lambda: status("add-parser") is Status.DONE, "the builder is done")
+        wait_for(lambda: status("write-docs") is Status.DONE, "the writer is done")
+        builder, careful = fleet.find("add-parser"), fleet.find("clean-build")
+        assert r"(\d+)" in (Path(builder.worktree) / "clockwork" / "durations.py").read_text()
+        assert "Ran 3 tests" in "\n".join(fleet.logs(builder.id, 100))
+        assert (Path(careful.worktree) / "build").is_dir()
+        fleet.answer("clean-build", "yes")
+        wait_for(lambda: status("clean-build") is Status.DONE, "it goes on when allowed")
+        assert not (Path(careful.worktree) / "build").exists()
+        fleet.close()
+    assert list(place.glob("fleet-demo-*")) == []
+    assert dict(os.environ) == before
+
+
+def test_a_killed_dashboard_leaves_nothing_behind_either(place: Path) -> None:
+    script = "import time\nfrom fleet_tui import demo\nwith demo.staged() as project:\n    print(project, flush=True)\n    time.sleep(1000)"
+    process = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    project = Path(process.stdout.readline().strip())
+    wait_for(lambda: (project.parent / "state" / "fleet-tui" / "fleet.db").exists(), "the fleet is there")
+    process.kill()
+    process.wait()
+    process.stdout.close()
+    wait_for(lambda: not list(place.glob("fleet-demo-*")), "everything is removed")

@@ -1,0 +1,94 @@
+"""Dialogs: what they show of what they know, and where the keys are."""
+
+from __future__ import annotations
+
+import re
+import time
+from dataclasses import replace
+
+from textual.pilot import Pilot
+from textual.widgets import Label
+
+from fleet_tui.models import Status
+from fleet_tui.tui.exchange import Step
+from fleet_tui.tui.screens.fan_out import FanOut, Preview
+from fleet_tui.tui.screens.help import AllKeys
+from fleet_tui.tui.screens.progress import ProgressDialog
+from tests.tui import states
+from tests.tui.stage import StageApp, until
+from tests.tui.test_dashboard import on_stage
+
+
+def plain(lines: object) -> list[str]:
+    return ["".join(text for text, _ in line) for line in lines]  # type: ignore[attr-defined]  # lines of parts
+
+
+def text_of(app: StageApp) -> str:
+    return "\n".join(row.text for row in app.screen._compositor.render_strips())
+
+
+def in_bold(app: StageApp) -> list[str]:
+    """The labels of a form that stand out."""
+    found = app.screen.query(".label").results(Label)
+    return [str(label.render()) for label in found if label.styles.text_style.bold]
+
+
+def test_the_label_of_the_field_that_has_the_keys_stands_out() -> None:
+    async def go(app: StageApp, pilot: Pilot[None]) -> None:
+        await pilot.press("f")
+        await until(pilot, lambda: in_bold(app) == ["prompt"])
+        await pilot.press("tab")
+        await until(pilot, lambda: in_bold(app) == ["agents"])
+
+    on_stage(go)
+
+
+def test_a_fan_out_of_a_long_name_still_tells_its_agents_apart() -> None:
+    preview = Preview(states.PLACE)
+    preview._wanted = FanOut(3, "replace-the-session-cookie", "do it", mix=(("/opt/bin/mine", 3),))
+    lines = plain(preview.lines(30, 40))
+    made = [line for line in lines if line.startswith(("A ", "B ", "C "))]
+    assert [line.split()[1][-2:] for line in made] == ["-A", "-B", "-C"]
+    assert all(line.split()[2] == "mine" for line in made), "a program is known by its last part"
+    assert all(len(line) == 30 for line in made)
+
+
+def test_all_keys_can_be_reached_in_a_low_terminal() -> None:
+    async def go(app: StageApp, pilot: Pilot[None]) -> None:
+        await pilot.press("question_mark")
+        await until(pilot, lambda: app.screen.query(AllKeys) and app.screen.query_one(AllKeys).size.height)
+        await pilot.press(*["pagedown"] * 8)
+        await until(pilot, lambda: "all keys go to the agent but" in text_of(app))
+
+    on_stage(go, size=(80, 24))
+
+
+def test_progress_is_in_the_order_of_names_and_tells_the_time_left_by_an_example() -> None:
+    agents = [replace(one, created_at=1.0, status=Status.SETUP) for one in states.BIG.agents[:3]]
+
+    async def go(app: StageApp, pilot: Pilot[None]) -> None:
+        dialog = ProgressDialog("refactor-auth", 3, "fanout")
+        await app.push_screen(dialog)
+        for agent in reversed(agents):
+            dialog.take(Step(1, agent, "worktree"))
+        dialog._started = time.monotonic() - 6.0
+        lines = plain(dialog.lines(98, 20))
+        named = [line.split()[0] for line in lines if line.startswith("refactor-auth")]
+        assert named == ["refactor-auth-A", "refactor-auth-B", "refactor-auth-C"]
+        assert "more" not in lines[-1], "nothing is promised without an example"
+        dialog.take(Step(1, agents[0], "working"))
+        assert plain(dialog.lines(98, 20))[-1].rstrip().endswith("about 12 s more")
+
+    on_stage(go, states.EMPTY)
+
+
+def test_the_palette_has_every_action_with_its_key_on_one_line() -> None:
+    async def go(app: StageApp, pilot: Pilot[None]) -> None:
+        await pilot.press("colon")
+        await until(pilot, lambda: re.search(r"kill +kill \(twice\), to trash +X ", text_of(app)))
+        await pilot.press(*"undo")
+        await until(pilot, lambda: re.search(r"undo +bring back the killed +u ", text_of(app)))
+        await pilot.press("enter")
+        await until(pilot, lambda: ("undo", {}) in app.worker.asked)
+
+    on_stage(go)

@@ -1,0 +1,156 @@
+"""The forms that start agents: where the keys are, what can be picked, and what is promised beside them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+from textual.pilot import Pilot
+from textual.screen import Screen
+from textual.widgets import Input
+
+from fleet_tui.errors import NotFound
+from fleet_tui.models import Agent, Status
+from fleet_tui.tui.screens.bases import BaseField, BasePicker, BaseRows
+from fleet_tui.tui.screens.fan_out import FanOut, FanOutDialog, Preview, expected
+from fleet_tui.tui.screens.new_agents import MultiDialog, NewAgentDialog
+from tests.tui import states
+from tests.tui.stage import StageApp, until
+from tests.tui.test_dashboard import on_stage
+from tests.tui.test_dialogs import plain, text_of
+
+
+def test_the_number_that_has_the_keys_is_marked() -> None:
+    async def go(app: StageApp, pilot: Pilot[None]) -> None:
+        await pilot.press("f")
+        assert "▌− 3 +" not in text_of(app)
+        await pilot.press("tab")
+        await until(pilot, lambda: text_of(app).count("▌− 3 +") == 1)
+        await pilot.press("tab")
+        await until(pilot, lambda: "▌− 3 +" not in text_of(app))
+
+    on_stage(go)
+
+
+def test_the_form_says_which_commit_the_usual_base_is_and_what_a_worktree_takes() -> None:
+    async def go(app: StageApp, pilot: Pilot[None]) -> None:
+        await pilot.press("f")
+        await until(pilot, lambda: "main  e41c0d2 Bump pytest, 2h ago" in text_of(app))
+        await until(pilot, lambda: "3 × 84 MB" in text_of(app))
+
+    on_stage(go)
+
+
+def test_a_base_is_picked_from_the_list_and_used() -> None:
+    async def go(app: StageApp, pilot: Pilot[None]) -> None:
+        await pilot.press("f", *"fix", "ctrl+b")
+        await until(pilot, lambda: isinstance(app.screen, BasePicker))
+        await pilot.press(*"wheel")
+        assert [base.name for base in app.screen.query_one(BaseRows).found] == ["release/2.4"]
+        await pilot.press("enter")
+        await until(pilot, lambda: isinstance(app.screen, FanOutDialog))
+        assert app.screen.query_one("#base", Input).value == "release/2.4"
+        await until(pilot, lambda: ("base", "release/2.4", {}) in app.worker.asked)
+        await pilot.press("ctrl+s")
+        await until(pilot, lambda: any(call[0] == "fanout" for call in app.worker.asked))
+        assert app.worker.asked[-1][-1]["base"] == "release/2.4"
+
+    on_stage(go)
+
+
+def is_open(app: StageApp, form: type[Screen[Any]]) -> bool:
+    return isinstance(app.screen, form)
+
+
+def test_the_arrow_down_opens_the_list_of_bases_in_every_form() -> None:
+    async def go(app: StageApp, pilot: Pilot[None]) -> None:
+        for chord, form in (("n", NewAgentDialog), ("M", MultiDialog), ("f", FanOutDialog)):
+            await pilot.press(chord)
+            await until(pilot, partial(is_open, app, form))
+            app.screen.query_one("#base", Input).focus()
+            await pilot.press("down")
+            await until(pilot, lambda: isinstance(app.screen, BasePicker))
+            await pilot.press("down", "down", "up", "enter")
+            await until(pilot, partial(is_open, app, form))
+            assert app.screen.query_one(BaseField).value == "release/2.4"
+            await pilot.press("escape")
+
+    on_stage(go)
+
+
+def test_what_is_in_no_list_can_be_written() -> None:
+    async def go(app: StageApp, pilot: Pilot[None]) -> None:
+        await pilot.press("f", "ctrl+b")
+        await until(pilot, lambda: isinstance(app.screen, BasePicker))
+        await pilot.press(*"HEAD~3")
+        await until(pilot, lambda: "↵ takes 'HEAD~3' as a commit" in text_of(app))
+        await pilot.press("enter")
+        await until(pilot, lambda: isinstance(app.screen, FanOutDialog))
+        assert app.screen.query_one(BaseField).value == "HEAD~3"
+
+    on_stage(go)
+
+
+def test_a_base_that_is_none_is_marked_before_anything_is_started() -> None:
+    async def go(app: StageApp, pilot: Pilot[None]) -> None:
+        await pilot.press("f")
+        field = app.screen.query_one(BaseField)
+
+        async def refuse(verb: str, *arguments: object) -> object:
+            raise NotFound(f"{arguments[0]!r} is not a commit", hint="")
+
+        field._ask = refuse
+        app.screen.query_one("#base", Input).value = "nowhere"
+        await until(pilot, lambda: field.query_one(Input).has_class("wrong"))
+        await until(pilot, lambda: "✗ 'nowhere' is not" in text_of(app))
+
+    on_stage(go)
+
+
+def launched(name: str, batch: str, created: float, took: float | None, **changes: object) -> Agent:
+    agent = states.agent(name, Status.WORKING, batch=batch)
+    started = created + took if took is not None else None
+    return replace(agent, created_at=created, started_at=started, **changes)  # type: ignore[arg-type]  # fields by name
+
+
+def test_how_long_it_takes_is_known_from_the_last_launch_in_this_project() -> None:
+    before = [
+        launched("old-A", "one", 100.0, 60.0),
+        launched("new-A", "two", 200.0, 2.0),
+        launched("new-B", "two", 200.0, 3.0),
+        launched("elsewhere", "three", 300.0, 90.0, project=states.PIXEL),
+        launched("revived", "four", 400.0, 9000.0, run=2),
+        launched("failed", "five", 500.0, None),
+    ]
+    assert expected(before, states.ATLAS, 2) == 3.0
+    assert expected(before, states.ATLAS, 4) == 6.0, "twice as many take twice as long"
+    assert expected(before, states.ATLAS, 1) == 3.0, "fewer are not promised to be faster"
+    assert expected(before[-3:], states.ATLAS, 2) is None
+    assert expected([launched("back", "one", 100.0, -5.0)], states.ATLAS, 1) is None, "the clock was set back"
+
+
+def test_the_estimate_says_what_it_is_of_and_is_left_out_where_nothing_is_known() -> None:
+    def shown(*before: Agent, setup: tuple[str, ...] = ()) -> str:
+        preview = Preview(replace(states.PLACE, setup=setup), states.NOW, before=before)
+        preview._wanted = FanOut(3, "fix", "do it")
+        return "\n".join(plain(preview.lines(30, 40)))
+
+    past = launched("a", "one", 100.0, 1.4)
+    assert "ready in             about 4 s" in shown(past)
+    assert "setup begins in      about 4 s" in shown(past, setup=("uv sync",)), (
+        "setup's own time is not known"
+    )
+    assert "about" not in shown()
+
+
+def test_a_form_asks_again_how_things_are_here_and_keeps_the_versions_that_are_known() -> None:
+    async def go(app: StageApp, pilot: Pilot[None]) -> None:
+        known = tuple(replace(tool, version="2.1") for tool in states.PLACE.tools)
+        app.dashboard.place = replace(states.PLACE, uncommitted=0, branch="old", tools=known)
+        await pilot.press("f")
+        await until(pilot, lambda: "2 uncommitted files in main" in text_of(app))
+        assert app.dashboard.place is not None
+        assert {tool.version for tool in app.dashboard.place.tools} == {"2.1"}
+
+    on_stage(go)

@@ -1,0 +1,124 @@
+"""One table of actions: what it promises, and what a user's own keys may do to it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from fleet_tui import paths
+from fleet_tui.errors import UsageError
+from fleet_tui.tui import keys
+from fleet_tui.tui.actions import ACTIONS, GROUPS
+from fleet_tui.tui.screens.agent_actions import AgentActions
+from fleet_tui.tui.screens.layout_actions import LayoutActions
+from fleet_tui.tui.screens.list_actions import ListActions
+from fleet_tui.tui.screens.looking_back import LookingBack
+from fleet_tui.tui.screens.typing_mode import TypingMode
+
+
+def test_every_action_can_be_done_and_is_in_a_group() -> None:
+    places = (ListActions, LayoutActions, TypingMode, LookingBack, AgentActions)
+    for action in ACTIONS:
+        method = f"do_{action.id.replace('-', '_')}"
+        done_by = [place for place in places if hasattr(place, method)]
+        assert len(done_by) == (0 if action.context == "typing" else 1), action.id
+        assert action.group in GROUPS
+
+
+def test_the_table_itself_has_no_conflict() -> None:
+    assert keys.resolve({}) == keys.Keymap()
+
+
+def test_a_user_may_give_an_action_other_keys_or_none() -> None:
+    keymap = keys.resolve({"fan-out": ["B", "f5"], "kill": []})
+    assert keymap.of("fan-out") == ("B", "f5")
+    assert keymap.of("kill") == ()
+    assert keymap.who("f", "list") is None
+
+
+@pytest.mark.parametrize(
+    ("own", "said"),
+    [
+        ({"fan-out": ["n"]}, ("'n' is both fan-out and new",)),
+        ({"zoom": ["ctrl+X"], "pin": ["ctrl+x"]}, ("ctrl+x", "zoom", "pin")),
+        ({"leader": ["ctrl+q"]}, ("leader", "leave")),
+        ({"flyy": ["n"]}, ("no action 'flyy'",)),
+        ({"zoom": ["hyper+q"]}, ("'hyper+q' is not a key",)),
+        ({"leave": ["escape"]}, ("what agents need",)),
+        ({"leave": ["q"]}, ("what agents need",)),
+        ({"leave": []}, ("cannot be without a key",)),
+    ],
+)
+def test_a_keymap_that_would_be_ambiguous_is_refused_with_both_names(
+    own: dict[str, Sequence[str]], said: tuple[str, ...]
+) -> None:
+    with pytest.raises(UsageError) as caught:
+        keys.resolve(own)
+    assert all(part in caught.value.message for part in said)
+    assert caught.value.hint
+
+
+def test_keys_come_from_the_users_and_the_projects_configuration(home: Path, repository: Path) -> None:
+    paths.user_config().parent.mkdir(parents=True)
+    paths.user_config().write_text('[keys]\npreset = "tmux"\nzoom = "Z"\npin = ["K", "f5"]\n')
+    paths.project_config(repository).parent.mkdir()
+    paths.project_config(repository).write_text('[keys]\nzoom = "f6"\n')
+
+    keymap = keys.load(repository)
+
+    assert keymap.of("leader") == ("ctrl+b",)
+    assert keymap.of("zoom") == ("f6",)
+    assert keymap.of("pin") == ("K", "f5")
+
+
+def test_explaining_a_chord_says_who_gets_it_everywhere() -> None:
+    keymap = keys.Keymap()
+    assert keys.explain(keymap, "x")[:2] == [
+        "in the list: stop (stop (press twice))",
+        "while typing: goes to the agent",
+    ]
+    assert any("leave" in line for line in keys.explain(keymap, "Ctrl+Q"))
+    assert "tmux" in keys.explain(keymap, "ctrl+b")[-1]
+    assert keys.explain(keymap, "ctrl+]")[2] == "after ctrl+]: goes to the agent as itself"
+
+
+def test_the_table_names_every_action_once_and_its_markdown_has_a_row_for_each() -> None:
+    keymap = keys.Keymap()
+    names = [name for _, _, name, _ in keys.table(keymap)]
+    assert sorted(names) == sorted(action.id for action in ACTIONS)
+    assert len(keys.markdown(keymap).splitlines()) == len(ACTIONS) + 2
+
+
+def test_keys_of_other_alphabets_count_by_their_place() -> None:
+    assert keys.latin("о") == "j"
+    assert keys.latin("Ч") == "X"
+    assert keys.latin("j") == ""
+
+
+@pytest.mark.parametrize(
+    ("chord", "name"),
+    [("]", "right_square_bracket"), ("X", "X"), ("ctrl+]", "ctrl+right_square_bracket"), ("?", "question_mark"), ("Ctrl+A", "ctrl+a"), ("+", "plus")],
+)  # fmt: skip
+def test_chords_are_written_as_people_write_them(chord: str, name: str) -> None:
+    assert keys.event_key(chord) == name
+
+
+def test_a_host_that_keeps_a_chord_for_itself_is_named_with_the_way_around() -> None:
+    keymap = keys.Keymap()
+    assert keys.clashes(keymap, {}) == []
+    assert "F12" in keys.clashes(keymap, {"ZELLIJ": "0"})[0]
+    assert keys.clashes(keys.resolve({"leave": ["f12"]}), {"TERM_PROGRAM": "vscode"}) == []
+    assert "twice" in keys.clashes(keys.resolve({"leader": ["ctrl+b"]}), {"TMUX": "x"})[0]
+
+
+def test_explaining_what_no_keyboard_sends_is_refused() -> None:
+    with pytest.raises(UsageError, match="'ctrl\\+zz' is not a key"):
+        keys.explain(keys.Keymap(), "ctrl+zz")
+
+
+def test_keys_may_be_written_as_the_screen_shows_them() -> None:
+    assert keys.normal("esc") == "escape"
+    assert keys.normal("ctrl+pgup") == "ctrl+pageup"
+    assert keys.resolve({"look-back": ["pgup"]}).shown("look-back") == "pgup"

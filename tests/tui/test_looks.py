@@ -1,0 +1,141 @@
+"""The main screens as pictures, on states made by hand and on recorded sessions of real programs."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+
+import pytest
+from textual.pilot import Pilot
+
+from fleet_tui.models import FleetState
+from fleet_tui.tui.absence import Mark, summarize
+from fleet_tui.tui.widgets.pane_grid import PaneGrid
+from tests.tui import states
+from tests.tui.stage import Recorded, StageApp, until
+
+Compare = Callable[..., bool]
+BOTH = pytest.mark.parametrize("size", [(120, 40), (80, 24)], ids=["120x40", "80x24"])
+THEMES = pytest.mark.parametrize("theme", ["fleet-dark", "fleet-light"])
+
+
+@pytest.fixture(autouse=True)
+def plain_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What would change the pictures: colours switched off, another theme, another time zone."""
+    for name in ("NO_COLOR", "TEXTUAL_THEME", "TEXTUAL_ANIMATIONS"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("TZ", "UTC")
+
+
+@pytest.fixture(scope="module")
+def places(tmp_path_factory: pytest.TempPathFactory) -> Recorded:
+    return Recorded(tmp_path_factory.mktemp("recorded"))
+
+
+def pressing(app: StageApp, *keys: str) -> Callable[[Pilot[None]], Awaitable[None]]:
+    """What is to be done before the picture: every pane has its screen, then the keys are pressed."""
+
+    async def run(pilot: Pilot[None]) -> None:
+        def are_drawn() -> bool:
+            frames = list(app.dashboard.query_one(PaneGrid).frames)
+            return bool(frames) and all(frame.pane.view.rows for frame in frames)
+
+        await until(pilot, are_drawn)
+        await pilot.press(*keys)
+        await pilot.pause()
+        await until(pilot, are_drawn)
+
+    return run
+
+
+def shows(
+    compare: Compare,
+    places: Recorded,
+    size: tuple[int, int],
+    *keys: str,
+    state: FleetState = states.SMALL,
+    theme: str = "fleet-dark",
+) -> bool:
+    app = StageApp(state, theme=theme, places=places)
+    return compare(app, terminal_size=size, run_before=pressing(app, *keys))
+
+
+@BOTH
+@THEMES
+def test_dashboard(snap_compare: Compare, places: Recorded, size: tuple[int, int], theme: str) -> None:
+    assert shows(snap_compare, places, size, "j", theme=theme)
+
+
+@BOTH
+def test_typing(snap_compare: Compare, places: Recorded, size: tuple[int, int]) -> None:
+    assert shows(snap_compare, places, size, "enter")
+
+
+def test_typing_in_the_light(snap_compare: Compare, places: Recorded) -> None:
+    assert shows(snap_compare, places, (120, 40), "enter", theme="fleet-light")
+
+
+@BOTH
+@THEMES
+def test_fan_out(snap_compare: Compare, places: Recorded, size: tuple[int, int], theme: str) -> None:
+    assert shows(snap_compare, places, size, "f", "f", "i", "x", theme=theme)
+
+
+@BOTH
+@THEMES
+def test_first_run(snap_compare: Compare, size: tuple[int, int], theme: str) -> None:
+    app = StageApp(states.EMPTY, sights=states.NOTHING_SEEN, theme=theme)
+    assert snap_compare(app, terminal_size=size)
+
+
+@BOTH
+def test_help(snap_compare: Compare, places: Recorded, size: tuple[int, int]) -> None:
+    assert shows(snap_compare, places, size, "question_mark")
+
+
+@BOTH
+def test_copy_mode(snap_compare: Compare, places: Recorded, size: tuple[int, int]) -> None:
+    assert shows(snap_compare, places, size, "V", "k", "v", "k")
+
+
+def test_many_agents_in_sixteen_colours(snap_compare: Compare, places: Recorded) -> None:
+    assert shows(snap_compare, places, (120, 40), "j", state=states.BIG, theme="ansi-dark")
+
+
+def test_nine_panes(snap_compare: Compare, places: Recorded) -> None:
+    assert shows(snap_compare, places, (220, 60), state=states.BIG)
+
+
+def test_nine_panes_in_little_room(snap_compare: Compare, places: Recorded) -> None:
+    app = StageApp(states.BIG, places=places, panes=9)
+    assert snap_compare(app, terminal_size=(120, 40), run_before=pressing(app))
+
+
+def test_an_armed_kill(snap_compare: Compare, places: Recorded) -> None:
+    assert shows(snap_compare, places, (120, 40), "X")
+
+
+@BOTH
+@THEMES
+def test_coming_back(snap_compare: Compare, size: tuple[int, int], theme: str) -> None:
+    moved = {agent.id for agent in states.SMALL.agents}
+    summary = summarize(states.SMALL, moved, Mark(states.NOW - 120 * states.MINUTE, 0), states.NOW)
+    assert summary is not None
+
+    async def come_back(pilot: Pilot[None]) -> None:
+        app.dashboard.away_actions.show(summary)
+        await pilot.press("right_square_bracket")
+        await pilot.pause()
+
+    app = StageApp(theme=theme)
+    assert snap_compare(app, terminal_size=size, run_before=come_back)
+
+
+@BOTH
+@THEMES
+def test_an_answer(snap_compare: Compare, places: Recorded, size: tuple[int, int], theme: str) -> None:
+    assert shows(snap_compare, places, size, "a", theme=theme)
+
+
+@BOTH
+def test_every_status(snap_compare: Compare, size: tuple[int, int]) -> None:
+    assert snap_compare(StageApp(states.EVERY_STATUS), terminal_size=size)

@@ -1,0 +1,233 @@
+"""Terminals and names as nobody wishes for them: tiny, resized under a dialog, in wide or joined characters, too long."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+from rich.cells import cell_len
+from textual.pilot import Pilot
+
+from fleet_tui.models import Agent, Batch, Evidence, FleetState, Status
+from fleet_tui.tui.exchange import Sights
+from fleet_tui.tui.screens.answer import AnswerDialog
+from fleet_tui.tui.widgets.detail import Detail
+from fleet_tui.tui.widgets.header import Header
+from fleet_tui.tui.widgets.lines import clean, wrap
+from fleet_tui.tui.widgets.rows import AgentRow, BatchRow, Look, draw, full_row
+from tests.tui import states
+from tests.tui.hands import Hands
+from tests.tui.stage import StageApp, until
+from tests.tui.test_dialogs import plain, text_of
+
+ASKED = "どちらの方法にしますか、速いほうですか?"
+LONG = "a-name-that-goes-on-and-on-" * 6
+
+
+def one(name: str, status: Status = Status.WORKING, **changes: object) -> Agent:
+    return replace(states.agent(name, status, batch="b"), **changes)  # type: ignore[arg-type]  # fields by name
+
+
+def on_stage(
+    go: Callable[[StageApp, Pilot[None]], object], size: tuple[int, int], state: FleetState = states.SMALL
+) -> None:
+    import asyncio
+
+    async def run() -> None:
+        app = StageApp(state)
+        async with app.run_test(size=size):
+            hands = Hands(app)
+            await hands.pause()
+            await go(app, hands)  # type: ignore[misc]  # a coroutine
+
+    asyncio.run(run())
+
+
+# ── text ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize(
+    "text", [ASKED, "run rm -rf build/ dist/ && python -m build?", "x" * 90, "a 漢字 b " * 9]
+)
+@pytest.mark.parametrize("width", [7, 12, 30])
+def test_a_text_is_wrapped_by_cells_and_nothing_of_it_is_lost(text: str, width: int) -> None:
+    lines = wrap(text, width, 99)
+    assert all(cell_len(line) <= width for line in lines)
+    assert "".join(lines).replace(" ", "") == text.replace(" ", "")
+
+
+def test_words_are_kept_whole_where_they_fit() -> None:
+    assert wrap("run rm -rf build/ dist/", 10, 2) == ["run rm -rf", "build/ dist/"]
+    assert wrap("one two", 20, 2) == ["one two"]
+    assert wrap("", 20, 2) == [""]
+
+
+def test_a_question_in_wide_characters_is_not_cut_in_its_first_line() -> None:
+    agent = one("asks-A", Status.BLOCKED, status_detail="question", evidence=Evidence("osc7501", ASKED))
+    _, first, second = plain(full_row(AgentRow(agent, "A"), Look(), 42))
+    assert cell_len(first) == cell_len(second) == 42
+    assert "…" not in first
+    assert first.split("question")[1].strip() + second.split(" a answer")[0].strip() == ASKED
+
+
+def test_what_only_says_how_to_draw_is_left_out_of_names() -> None:
+    assert clean("👩\u200d👧") == "👩👧"
+    assert clean("a\u202eb\u2066c") == "abc", "nothing turns the writing round"
+    assert clean("a\x1b[31mb\x07") == "a�[31mb�", "what could move a cursor is shown to be there"
+
+
+def test_a_batch_with_a_long_name_still_says_how_many_it_has() -> None:
+    agents = (one(f"{LONG}-A"), one(f"{LONG}-B"))
+    for is_folded, end in ((False, "…  2 "), (True, "…  2 ●2 ")):
+        row = BatchRow(("p", "b"), "project", LONG, agents, is_folded)
+        line = plain([draw([row], Look(is_stacked=True), 60, 10)[0][0]])[0]
+        assert line.endswith(end)
+        assert cell_len(line) == 60
+
+
+def test_the_title_of_a_pane_says_the_status_however_long_the_name() -> None:
+    async def go(app: StageApp, pilot: Pilot[None]) -> None:
+        await until(pilot, lambda: "… ─ working ─╮" in text_of(app))
+
+    on_stage(go, (120, 40), FleetState((one(LONG),), (Batch("b", states.ATLAS, 1.0),), 1))
+
+
+# ── small terminals ─────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def header(width: int) -> str:
+    made = Header()
+    made._agents = states.SMALL.agents
+    made._sights = states.SIGHTS
+    made._today, made._clock = 3.12, "14:02"
+    return plain(made.lines(width, 1))[0]
+
+
+def test_the_cost_stays_in_the_header_of_a_narrow_terminal() -> None:
+    assert header(80).endswith("  $3.12   14:02 ")
+    assert header(80).startswith(" fleet    ◆ 1 needs you    ✗ 1  ◔ 1")
+
+
+def test_whole_counts_leave_a_tiny_header_the_least_urgent_first() -> None:
+    for width in range(36, 80):
+        line = header(width)
+        assert cell_len(line) == width
+        assert "…" not in line
+        assert "◆ 1 needs you" in line
+        assert line.endswith(" 14:02 ")
+    assert "✗ 1 " in header(40)
+    assert "○ 1" not in header(40)
+
+
+def test_a_tiny_terminal_has_all_choices_of_a_question() -> None:
+    async def go(app: StageApp, pilot: Pilot[None]) -> None:
+        await pilot.press("a")
+        await until(pilot, lambda: isinstance(app.screen, AnswerDialog))
+        await until(pilot, lambda: " 3   No, and tell it" in text_of(app))
+        assert "run rm -rf build/ dist/" in text_of(app)
+        assert "esc later" in text_of(app)
+
+    on_stage(go, (40, 12))
+
+
+def test_a_pane_of_few_rows_says_how_to_see_more_of_it() -> None:
+    async def go(app: StageApp, pilot: Pilot[None]) -> None:
+        await until(pilot, lambda: "z zoom ─╯" in text_of(app))
+        await pilot.press("z")
+        await until(pilot, lambda: "z zoom ─╯" not in text_of(app))
+        await pilot.press("z")
+        await pilot.resize_terminal(120, 40)
+        await until(pilot, lambda: "z zoom ─╯" not in text_of(app))
+
+    on_stage(go, (40, 12))
+
+
+def test_help_says_the_way_out_before_anything_else() -> None:
+    async def go(app: StageApp, pilot: Pilot[None]) -> None:
+        await pilot.press("question_mark")
+        await until(pilot, lambda: "esc close" in text_of(app))
+
+    on_stage(go, (40, 12))
+
+
+@pytest.mark.parametrize("state", [states.SMALL, states.EMPTY], ids=["agents", "none"])
+def test_where_nothing_fits_it_says_so_and_comes_back_with_the_room(state: FleetState) -> None:
+    async def go(app: StageApp, pilot: Pilot[None]) -> None:
+        await until(pilot, lambda: "20×6 is too small" in text_of(app))
+        assert "it takes 30×10" in text_of(app)
+        assert "fleet" not in text_of(app)
+        await pilot.resize_terminal(80, 24)
+        await until(pilot, lambda: " LIST " in text_of(app) and "too small" not in text_of(app))
+
+    on_stage(go, (20, 6), state)
+
+
+# ── another size while a dialog is open ─────────────────────────────────────────────────────────────────────────
+
+
+def test_an_answer_moves_to_its_row_when_the_terminal_grows() -> None:
+    async def go(app: StageApp, pilot: Pilot[None]) -> None:
+        await pilot.press("a")
+        await until(pilot, lambda: isinstance(app.screen, AnswerDialog))
+        await pilot.resize_terminal(160, 45)
+        await until(pilot, lambda: app.screen.query_one("#dialog").region.x == 48)
+        await pilot.resize_terminal(80, 24)
+        await until(pilot, lambda: app.screen.query_one("#dialog").region.right <= 80)
+
+    on_stage(go, (80, 24))
+
+
+def test_a_dialog_survives_any_size_and_keeps_what_was_written() -> None:
+    async def go(app: StageApp, pilot: Pilot[None]) -> None:
+        for chord in ("f", "n", "M", "question_mark", "p", "e", "colon", "Q"):
+            await pilot.press(chord)
+            await until(pilot, lambda: app.screen is not app.dashboard)
+            await pilot.press("x", "y")
+            for size in ((40, 12), (20, 6), (250, 70), (120, 40)):
+                await pilot.resize_terminal(*size)
+            assert app.screen is not app.dashboard, chord
+            if chord != "e":
+                await until(pilot, lambda: "xy" in text_of(app))
+            while app.screen is not app.dashboard:
+                await pilot.press("escape")
+
+    on_stage(go, (120, 40))
+
+
+def test_two_hundred_agents_are_drawn_at_every_size() -> None:
+    agents = tuple(one(f"task-{number}-A", list(Status)[number % 9]) for number in range(200))
+    state = FleetState(agents, (Batch("b", states.ATLAS, 1.0),), 1)
+    rows = [AgentRow(agent, agent.name, 12) for agent in agents]
+    for width in (28, 42, 76, 120):
+        lines = [line for line, _ in draw(rows, Look(agents[7].id, sights=Sights()), width, 30)]
+        assert len(lines) >= len(state.agents)
+        assert all(cell_len(line) == width for line in plain(lines))
+
+
+# ── the detail panel ────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def about(width: int, name: str = "refactor-auth-A", **sights: object) -> list[str]:
+    detail = Detail()
+    agent = replace(states.SMALL.agents[0], branch=name)
+    detail._agent, detail._now = agent, states.NOW
+    detail._sights = replace(states.SIGHTS, **sights)  # type: ignore[arg-type]  # fields by name
+    return [line.strip() for line in plain(detail.lines(width, 15))]
+
+
+def test_a_branch_says_how_far_it_has_come_in_the_room_there_is() -> None:
+    assert "branch  refactor-auth-A 3 ahead of e41c0d2" in about(46)
+    assert "branch  refactor-auth-A 3 ahead" in about(42)
+    assert any(line.endswith("… 3 ahead") for line in about(42, LONG))
+    assert "branch  refactor-auth-A at e41c0d2" in about(46, ahead=0)
+    assert "branch  refactor-auth-A from e41c0d2" in about(46, ahead=None), "while it is not known"
+
+
+def test_the_log_has_times_where_there_are_deeds_and_lines_where_there_are_none() -> None:
+    shown = about(46)
+    assert shown[-1].endswith("Bash pytest -q tests/auth")
+    assert shown[-1][2] == ":"
+    assert about(46, deeds=())[-1] == "214 passed in 38.20s"
+    of_another = about(46, log=("id-somebody", ("not mine",)))
+    assert not any("pytest -q tests/auth" in line and ":" in line[:3] for line in of_another)
