@@ -1,4 +1,7 @@
-"""Who has the terminal: what a program in a shell reports of itself holds only as long as that program is there."""
+"""Who has the terminal: what a program in a shell reports of itself holds only as long as that program is there.
+
+The agent's own program is nobody who comes and goes: its end is the end of the run, and what it reported last stands.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +24,7 @@ class Foreground:
 
     def reported(self, now: float) -> None:
         """Whoever has the terminal now has made a report."""
-        group = self._current()
+        group = self._guest()
         if group != self._group:
             self._group, self._since, self._reports_of_itself = group, now, False
         elif now >= self._since + SETTLED_SECONDS:
@@ -34,9 +37,13 @@ class Foreground:
         self._group = 0
         return self._reports_of_itself
 
-    def _current(self) -> int:
+    def _guest(self) -> int:
+        """The group in the foreground; 0 for the program that the terminal was made for, the first of its session."""
         with contextlib.suppress(OSError):
-            return os.tcgetpgrp(self._terminal)
+            group = os.tcgetpgrp(self._terminal)
+            with contextlib.suppress(ProcessLookupError):
+                return 0 if os.getsid(group) == group else group
+            return group
         return 0
 
 

@@ -290,7 +290,9 @@ class Process:
             )
         for waiting in self._waiting:
             self._pass_on(waiting, None)
-        self._to_front()
+        # Not earlier: the program would inherit it.
+        signal.signal(signal.SIGTTOU, signal.SIG_IGN)
+        _to_front(self._child.pid)
 
     def _pass_on(self, number: int, _: FrameType | None) -> None:
         if self._child is None:
@@ -298,14 +300,6 @@ class Process:
         elif self._child.returncode is None:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(self._child.pid, number)
-
-    def _to_front(self) -> None:
-        """Whoever types an interrupt means the program."""
-        # Not earlier: the program would inherit it.
-        signal.signal(signal.SIGTTOU, signal.SIG_IGN)
-        if self._child is not None:
-            with contextlib.suppress(OSError):
-                os.tcsetpgrp(0, self._child.pid)
 
     def follow(self, run: Headless) -> int:
         """Read what it says until it has ended; a child of its own that lives on keeps nobody waiting."""
@@ -324,12 +318,19 @@ class Process:
                         self._woken.recv(READ_SIZE)
                     elif not _read(key.fd, *takers[key.fd]):
                         selector.unregister(key.fd)
+        _to_front(os.getpgrp())
         for descriptor, (lines, take) in takers.items():
             while _read(descriptor, lines, take, is_last=True):
                 pass
             take(lines.take())
         code = child.returncode
         return 128 - code if code < 0 else code
+
+
+def _to_front(group: int) -> None:
+    """Whoever types an interrupt means the program, and after its end us."""
+    with contextlib.suppress(OSError):
+        os.tcsetpgrp(0, group)
 
 
 def _read(descriptor: int, lines: Lines, take: Callable[[bytes], None], *, is_last: bool = False) -> bool:

@@ -95,6 +95,11 @@ def _new(prompt_id: str, text: str, *, is_now: bool) -> _Prompt:
     return _Prompt(prompt_id, text, is_now, f"control characters left out: {count}" if count else "")
 
 
+def _turn(prompt: _Prompt) -> tuple[bool, bool]:
+    """Whose turn is first: one whose typing has begun, then those for now, then the others as they came."""
+    return prompt.state == "queued", not prompt.is_now
+
+
 class Prompts:
     def __init__(
         self,
@@ -163,10 +168,10 @@ class Prompts:
 
     def waiting(self) -> list[dict[str, Any]]:
         """Those that are not typed yet, in order."""
+        queued = [prompt for prompt in self._all.values() if prompt.state == "queued"]
         return [
             {"prompt": prompt.id, "text": prompt.text, "now": prompt.is_now}
-            for prompt in self._all.values()
-            if prompt.state == "queued"
+            for prompt in sorted(queued, key=_turn)
         ]
 
     def change(self, prompt_id: str, text: str) -> bool:
@@ -203,11 +208,15 @@ class Prompts:
         for prompt in open_ones:
             if prompt.state in {"typed", "accepted"}:
                 steps += self._follow(prompt, now, program)
-        head = next((one for one in open_ones if one.state in _UNSENT), None)
+        head = self._head()
         is_clear = not any(one.state == "typed" and not one.was_busy for one in open_ones if not one.is_final)
         if head is not None and (is_clear or head.is_now):
             steps += self._advance(head, now, program)
         return steps
+
+    def _head(self) -> _Prompt | None:
+        """The next to be submitted."""
+        return min((one for one in self._all.values() if one.state in _UNSENT), key=_turn, default=None)
 
     def _advance(self, prompt: _Prompt, now: float, program: Program) -> list[Step]:
         """A prompt that is not submitted yet."""
@@ -255,7 +264,7 @@ class Prompts:
 
     def would_type(self, now: float, status: Status) -> bool:
         """Whether something is about to be typed, if the program is as it seems."""
-        head = next((one for one in self._all.values() if one.state in _UNSENT), None)
+        head = self._head()
         if head is None:
             return any(one.state == "typed" and one.may_press for one in self._all.values())
         if head.state in {"typing", "pasted"}:

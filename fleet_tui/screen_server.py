@@ -394,8 +394,6 @@ class Server:
         if now >= self._next_lines:
             self._log_scrolled()
             self._next_lines = now + LINES_SECONDS
-            if self._foreground.has_left():
-                self._dealings.reported("state=clear", now)
         if not self._compressed and now - self._last_output > QUIET_SECONDS:
             self._compressed = True
             self._screen.compress()
@@ -408,6 +406,10 @@ class Server:
         if self._title is not None and now >= self._next_title:
             self._tell_title()
         self._deal(now)
+        # Not before its last words have been told.
+        if self._foreground.has_left():
+            self._dealings.reported("state=clear", now)
+            self._deal(now)
         self._send_frames(now)
 
     def _deal(self, now: float) -> None:

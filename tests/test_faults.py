@@ -187,8 +187,11 @@ def test_commands_killed_at_any_moment_leave_every_record_right(
     assert fleet.store.check() == []
     found = fleet.find("steady")
     assert (found.pid, found.has_ended) == (steady.pid, False)
-    fleet.prompt("steady", "still there?")
+    # At once: behind the words that wait for their turn it would take as long as they do.
+    fleet.prompt("steady", "still there?", now=True)
     wait_until(lambda: any("got: still there?" in line for line in fleet.peek("steady")), "an answer")
+    words = [int(line.split()[-1]) for line in fleet.logs(found, 5 * times) if line.startswith("got: word ")]
+    assert words == sorted(set(words))
 
 
 def check_records(fleet: Fleet, repository: Path, agents: list[Agent] | None = None) -> None:

@@ -94,6 +94,29 @@ def test_a_prompt_for_now_does_not_wait(tmp_path: Path, status: Status) -> None:
     assert step(one(tmp_path, is_now=True), 1.0, status) == [Step(paste="hello")]
 
 
+def test_a_prompt_for_now_goes_before_those_that_wait(tmp_path: Path) -> None:
+    prompts = one(tmp_path)
+    prompts.add("p2", "two", is_now=False)
+    step(prompts, 1.0, Status.WORKING)
+    prompts.add("p3", "three", is_now=True)
+    assert [waiting["prompt"] for waiting in prompts.waiting()] == ["p3", "p1", "p2"]
+
+    assert step(prompts, 2.0, Status.WORKING) == [Step(paste="three")]
+    step(prompts, LATER + 1.0, Status.WORKING)
+    assert state(prompts, "p3") == ("typed", "")
+    assert [waiting["prompt"] for waiting in prompts.waiting()] == ["p1", "p2"]
+
+
+def test_a_prompt_for_now_does_not_mix_with_one_that_is_being_typed(tmp_path: Path) -> None:
+    prompts = one(tmp_path)
+    step(prompts, 1.0)
+    prompts.add("p2", "two", is_now=True)
+
+    assert step(prompts, 1.0 + SETTLE_SECONDS / 2) == []
+    assert [one.submit for one in step(prompts, LATER)] == [True, False]
+    assert step(prompts, LATER + 0.1, Status.WORKING, busy=1)[-1] == Step(paste="two")
+
+
 def test_a_program_that_would_speak_is_not_typed_to_before_it_has(tmp_path: Path) -> None:
     assert step(one(tmp_path, is_now=True), 1.0, Status.STARTING) == []
 

@@ -522,6 +522,11 @@ def test_what_a_client_types_just_before_it_leaves_reaches_the_program(tmp_path:
     assert sorted(words) == sorted([f"word{number}" for number in range(50)] * 2)
 
 
+def told(holder: RunningHolder) -> list[tuple[str, str]]:
+    """Each status with its source."""
+    return [(event["status"], event["source"]) for event in events(holder, "status")]
+
+
 def test_what_a_program_in_a_shell_reported_goes_with_it_and_not_before(tmp_path: Path) -> None:
     """In a shell with jobs each program has the terminal for itself, also one that only reports for others."""
     script = r"""
@@ -533,16 +538,40 @@ sleep 0.2
 env sh -c "printf '\033]7501;state=idle\007'; sleep 0.8; printf '\033]7501;state=working\007'; sleep 0.2; kill -9 \$\$"
 exec cat
 """
-    with start_holder(tmp_path, ["sh", "-c", script], signals={"reports": True}) as holder:
+    with (
+        start_holder(tmp_path, ["sh", "-c", script], signals={"reports": True}) as holder,
+        holder.session() as session,
+    ):
+        assert shows("still", session)
+        assert told(holder)[-1] == ("blocked", "osc7501")
+        wait_until(lambda: ("working", "osc7501") in told(holder), "the second report")
+        wait_until(lambda: told(holder)[-1][1] != "osc7501", "the end of what it reported")
 
-        def told() -> list[tuple[str, str]]:
-            events = [
-                event["data"] for event in read_events(holder.folder, 0)[1] if event["kind"] == "status"
-            ]
-            return [(event["status"], event["source"]) for event in events]
 
-        with holder.session() as session:
-            assert shows("still", session)
-            assert told()[-1] == ("blocked", "osc7501")
-            wait_until(lambda: ("working", "osc7501") in told(), "the second report")
-            wait_until(lambda: told()[-1][1] != "osc7501", "the end of what it reported")
+GUEST_AND_LEADER = r"""
+import os, signal, sys, time
+signal.signal(signal.SIGTTOU, signal.SIG_IGN)
+def report(state):
+    os.write(1, f"\x1b]7501;state={state}\x07".encode())
+guest = os.fork()
+if not guest:
+    os.setpgid(0, 0)
+    os.tcsetpgrp(0, os.getpgrp())
+    report("idle")
+    time.sleep(0.8)
+    report("working")
+    time.sleep(1.3)
+    os._exit(0)
+os.waitpid(guest, 0)
+report("error")
+sys.stdin.read()
+"""
+
+
+def test_a_report_made_while_nobody_has_the_terminal_is_told_before_it_goes(tmp_path: Path) -> None:
+    """As by whoever ran a program, about that program's end, after a time in which nothing was printed."""
+    with start_holder(
+        tmp_path, [sys.executable, "-c", GUEST_AND_LEADER], signals={"reports": True}
+    ) as holder:
+        wait_until(lambda: ("working", "osc7501") in told(holder), "the program's own report")
+        wait_until(lambda: ("error", "osc7501") in told(holder), "the report about it")

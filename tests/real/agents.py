@@ -159,7 +159,11 @@ class Running:
 
     def insist(self, text: str, api: Api) -> None:
         """Prompt, and press Enter until it was asked: where something else than the prompt's way is under test."""
-        self.prompt(text)
+        given = self.prompt(text)
+        # Whoever presses keys keeps a prompt that waits from being typed.
+        wait_until(
+            lambda: self.fleet.receipt(given.id).state != "queued", f"{text!r} being typed", seconds=SECONDS
+        )
         for _ in range(15):
             with contextlib.suppress(AssertionError):
                 api.wait_for(lambda asked: text in asked.prompt, seconds=1.0)

@@ -1,0 +1,38 @@
+"""Who has a real terminal, and whether whoever reported there is still there."""
+
+from __future__ import annotations
+
+import os
+import signal
+
+import pexpect
+import pytest
+
+from fleet_tui.foreground import SETTLED_SECONDS, Foreground
+from tests.holders import wait_until
+from tests.programs import is_alive
+
+AT_FIRST, LATER = 1.0, 1.0 + SETTLED_SECONDS
+
+IN_A_SHELL = ["sh", "-c", "set -m; env sh -c 'echo here $$; read end'; read end"]
+ALONE = ["sh", "-c", "echo here $$; read end"]
+
+
+@pytest.mark.parametrize(("command", "leaves"), [(IN_A_SHELL, True), (ALONE, False)])
+def test_only_a_program_in_a_shell_leaves_what_it_reported(command: list[str], leaves: bool) -> None:
+    """The end of the agent's own program is the end of the run."""
+    with pexpect.spawn(command[0], command[1:], timeout=20) as terminal:
+        terminal.expect(rb"here (\d+)")
+        reporting = int(terminal.match.group(1))
+        foreground = Foreground(terminal.child_fd)
+        foreground.reported(AT_FIRST)
+        foreground.reported(LATER)
+        assert not foreground.has_left()
+
+        os.kill(reporting, signal.SIGKILL)
+        if not leaves:
+            terminal.wait()
+        wait_until(lambda: not is_alive(reporting), "its end")
+
+        assert foreground.has_left() is leaves
+        assert not foreground.has_left()
