@@ -524,7 +524,7 @@ def test_what_a_client_types_just_before_it_leaves_reaches_the_program(tmp_path:
 
 def told(holder: RunningHolder) -> list[tuple[str, str]]:
     """Each status with its source."""
-    return [(event["status"], event["source"]) for event in events(holder, "status")]
+    return [(str(event["status"]), str(event["source"])) for event in events(holder, "status")]
 
 
 def test_what_a_program_in_a_shell_reported_goes_with_it_and_not_before(tmp_path: Path) -> None:
