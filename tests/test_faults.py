@@ -407,9 +407,9 @@ def test_an_agent_whose_keeper_is_killed_is_lost_and_all_that_is_left_of_it_is_f
     assert lost.status is Status.LOST
     assert (Path(lost.worktree) / "work.txt").read_text() == "precious"
     assert "ready" in last_lines(paths.run(one.id, 1), 9)
+    finding = next(found for found in fleet.examine() if "left processes" in found.text)
     left = processes_of(one)
     assert left != []
-    finding = next(found for found in fleet.examine() if "left processes" in found.text)
     assert all(str(pid) in finding.text for pid in left)
     assert processes_of(one) == left, "looking changes nothing"
     assert finding.fix is not None
