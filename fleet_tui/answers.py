@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from fleet_tui.models import Status
 from fleet_tui.signals import Choice, Signals, told
 from fleet_tui.status import Observed
+from fleet_tui.values import dataclass
 
 KEY_SECONDS = 0.12
 """Between two keys: a program may take several at once for a paste."""

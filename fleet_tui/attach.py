@@ -13,7 +13,6 @@ import signal
 import termios
 import time
 import tty
-from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
 from typing import Any, Literal
@@ -25,6 +24,7 @@ from fleet_tui.hostkeys import ESCAPE_SECONDS, Focus, Key, Mouse, Paste, Token, 
 from fleet_tui.inputs import KeyEvent, MouseEvent
 from fleet_tui.paint import Painter
 from fleet_tui.session import Session
+from fleet_tui.values import dataclass
 
 FRAME_RATE = 60.0
 HINT_SECONDS = 2.0

@@ -5,8 +5,9 @@ Servers and viewers share these, so nothing here may load the emulator or the UI
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
+
+from fleet_tui.values import dataclass
 
 Style = tuple[int, int, int, int]
 """(foreground, background, attributes, underline colour). A colour is -1 for the default, 0..255 for a palette

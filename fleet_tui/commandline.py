@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from itertools import dropwhile
 from typing import NamedTuple
+
+from fleet_tui.values import dataclass
 
 LIMIT = 64 * 1024
 """Characters of a command beyond which nobody reads it, and neither do we."""

@@ -7,7 +7,6 @@ import shutil
 import socket
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Literal
@@ -17,6 +16,7 @@ from fleet_tui.errors import FleetError
 from fleet_tui.holder import is_held, take_lock
 from fleet_tui.models import Agent, Status
 from fleet_tui.store import Store
+from fleet_tui.values import dataclass
 
 LOW_SPACE = 1 << 30
 

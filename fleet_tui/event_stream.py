@@ -15,10 +15,11 @@ import re
 import selectors
 import socket
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Literal
 
 from fleet_tui.signals import at_path
+from fleet_tui.values import dataclass
 
 Event = dict[str, Any]
 

@@ -12,11 +12,11 @@ import json
 import os
 import stat
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from fleet_tui import processes
+from fleet_tui.values import dataclass
 
 SCRIPT = "hook.sh"
 MAX_BYTES = 4 << 20

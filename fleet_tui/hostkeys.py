@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import Literal
 
 from fleet_tui.inputs import KeyAction, KeyEvent, MouseButton, MouseEvent, MouseKind
+from fleet_tui.values import dataclass
 
 ESCAPE_SECONDS = 0.03
 """How long the host has to be silent before a caller is to call `flush`."""

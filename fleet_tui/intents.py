@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +10,7 @@ from fleet_tui import paths
 from fleet_tui.errors import FleetError
 from fleet_tui.holder import read_holder
 from fleet_tui.models import Agent
+from fleet_tui.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

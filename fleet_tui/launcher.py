@@ -13,10 +13,10 @@ import socket
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 
 from fleet_tui import paths
 from fleet_tui.errors import FleetError
+from fleet_tui.values import dataclass
 
 _called: list[Launcher] = []
 

@@ -6,10 +6,10 @@ import json
 import time
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from fleet_tui.models import Agent, Prompted, Spending, Status, Usage
+from fleet_tui.values import dataclass
 
 GLYPHS = {
     Status.SETUP: "◌",

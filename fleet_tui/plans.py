@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from fleet_tui import git, names, paths, profiles
@@ -13,6 +12,7 @@ from fleet_tui.config import Config, worktrees
 from fleet_tui.intents import Intent
 from fleet_tui.models import Agent, Batch, Status
 from fleet_tui.processes import boot_id, here
+from fleet_tui.values import dataclass
 
 MAX_PARALLEL = 3
 

@@ -10,11 +10,11 @@ from __future__ import annotations
 import json
 import os
 import re
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from fleet_tui.models import Status
+from fleet_tui.values import dataclass
 
 SETTLE_SECONDS = 0.2
 """Between the paste and the Enter: an Enter that comes with the paste is taken for a part of it."""

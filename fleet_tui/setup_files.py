@@ -15,8 +15,10 @@ import os
 import re
 import stat
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path, PurePosixPath
+
+from fleet_tui.values import dataclass
 
 INCLUDE_FILE = ".worktreeinclude"
 MAX_FILES = 10_000

@@ -12,8 +12,10 @@ import re
 import shlex
 import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import field, fields, replace
 from typing import Any, Literal
+
+from fleet_tui.values import dataclass
 
 Event = Mapping[str, Any]
 Style = Literal["plain", "dim", "command", "error"]

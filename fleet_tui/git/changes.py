@@ -5,11 +5,11 @@ Only reads, and takes no lock: the agent in the worktree may be running git at t
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
 from fleet_tui.git.program import output, run
+from fleet_tui.values import dataclass
 
 MOST_UNTRACKED = 1000
 """Untracked files whose lines are counted; a forgotten build folder may hold a hundred thousand."""

@@ -13,7 +13,6 @@ import re
 import subprocess
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from fleet_tui.errors import FleetError, NotFound, Refused
@@ -31,6 +30,7 @@ from fleet_tui.git.program import (
     run,
 )
 from fleet_tui.git.repository import Branch, Repository, branches
+from fleet_tui.values import dataclass
 
 UNDO_PATIENCE = 10.0
 """Seconds to wait for a git that outlived the launcher which had started it."""

@@ -7,10 +7,10 @@ Nothing here starts a program, and nothing here knows what is checked out.
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
 from pathlib import Path
 
 from fleet_tui.errors import NotFound
+from fleet_tui.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,12 +8,12 @@ from __future__ import annotations
 import re
 import subprocess
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from fleet_tui.errors import NoRepository, NotBegun
 from fleet_tui.git.entries import admins
 from fleet_tui.git.program import COMMIT, GitFailed, lines, output, query, reason, run
+from fleet_tui.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

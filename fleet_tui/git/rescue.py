@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from fleet_tui.errors import Refused
 from fleet_tui.git.entries import Admin, read_line
 from fleet_tui.git.program import GitFailed, output, run
+from fleet_tui.values import dataclass
 
 _PLAIN = (
     *("-c", "core.hooksPath=/dev/null"),

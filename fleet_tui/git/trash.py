@@ -15,7 +15,6 @@ import json
 import os
 import subprocess
 import time
-from dataclasses import dataclass
 from pathlib import Path
 
 from fleet_tui.errors import FleetError, NotFound, Refused
@@ -23,6 +22,7 @@ from fleet_tui.git.entries import Admin, admin_of, admins, connect, read_line, r
 from fleet_tui.git.program import COMMIT, lines, output, query, run
 from fleet_tui.git.repository import branches
 from fleet_tui.git.rescue import save
+from fleet_tui.values import dataclass
 
 LOCK_REASON = "in the fleet's trash"
 

@@ -6,10 +6,10 @@ Only the end of a record is read: it is asked for again and again while an agent
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 from fleet_tui.records.record import Entry, moment, parsed, table
+from fleet_tui.values import dataclass
 
 TAIL = 256 * 1024
 """Bytes of a record that are looked through."""

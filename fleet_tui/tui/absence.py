@@ -9,12 +9,12 @@ import json
 import os
 from collections.abc import Set as AbstractSet
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 
 from fleet_tui.listing import age
 from fleet_tui.models import Agent, FleetState, Status
 from fleet_tui.tui.attention import KINDS, Change, Kind, counted, kind_of, said_of
+from fleet_tui.values import dataclass
 
 LONG_SECONDS = 600.0
 """A host terminal without focus for so long has been left."""

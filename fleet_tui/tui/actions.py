@@ -6,8 +6,9 @@ that the command line can print it at once.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
+
+from fleet_tui.values import dataclass
 
 Context = Literal["list", "typing", "leader"]
 """Where a key counts: in the list; reserved while typing; after the leader."""

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from fleet_tui.models import Agent, Deed, Spending, Usage
+from fleet_tui.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from itertools import islice
 
 from textual import on
@@ -21,6 +20,7 @@ from fleet_tui.tui.screens.dialog import Dialog, Field, chip
 from fleet_tui.tui.widgets.lines import Line, Lines, both_ends, clean, fit
 from fleet_tui.tui.widgets.prompt_area import PromptArea
 from fleet_tui.tui.widgets.stepper import Stepper
+from fleet_tui.values import dataclass
 
 MOST = names.MAX_COUNT
 USUAL = 3

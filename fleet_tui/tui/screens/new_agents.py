@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 from textual import on
 from textual.binding import Binding
@@ -17,6 +16,7 @@ from fleet_tui.tui.screens.bases import Ask, BaseField
 from fleet_tui.tui.screens.dialog import Dialog, Field, chip
 from fleet_tui.tui.widgets.lines import Line
 from fleet_tui.tui.widgets.prompt_area import PromptArea
+from fleet_tui.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 from textual import events
 from textual.widget import Widget
@@ -11,6 +10,7 @@ from textual.widget import Widget
 from fleet_tui.models import Agent, Receipt
 from fleet_tui.tui.screens.dialog import Dialog
 from fleet_tui.tui.widgets.lines import Line, Lines, clean, fit
+from fleet_tui.values import dataclass
 
 SHOWN = 12
 _ROLES = {

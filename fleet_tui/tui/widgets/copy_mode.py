@@ -8,12 +8,12 @@ rows, painting them and the clipboard are the pane's.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from typing import Literal
 from unicodedata import east_asian_width
 
 from fleet_tui.paint import cell_widths
 from fleet_tui.session import Run
+from fleet_tui.values import dataclass
 
 Row = Sequence[Run]
 Wish = Literal["", "copy", "leave", "search"]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 from textual.app import ComposeResult
 from textual.containers import Container
@@ -16,6 +15,7 @@ from fleet_tui.tui.widgets.lines import CHIP_HERE, Line, clean, key
 from fleet_tui.tui.widgets.pane import Pane
 from fleet_tui.tui.widgets.rows import since
 from fleet_tui.tui.widgets.statuses import ROLES, glyph, needs
+from fleet_tui.values import dataclass
 
 LAYOUTS = (1, 2, 4, 6, 9)
 SHAPES = {1: (1, 1), 2: (1, 2), 3: (1, 3), 4: (2, 2), 6: (3, 2), 9: (3, 3)}
