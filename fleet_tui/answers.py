@@ -1,7 +1,8 @@
 """An answer on its way into a dialog: which choice is meant, and the keys that take it, each looked after; pure.
 
 Nothing is pressed blindly. A numbered choice is taken by its number; one that has to be pointed at gets its Enter
-only once the screen shows it pointed at. Whether the question has gone is what tells that it was answered.
+only once the screen shows it pointed at; one that is typed gets its Enter only while the question still stands.
+Whether the question has gone is what tells that it was answered.
 """
 
 from __future__ import annotations
@@ -193,6 +194,9 @@ class Answer:
         if self._is_over(observed):
             self.outcome, self.reason = "refused", "the question has changed meanwhile"
             return None
+        if self._choice is not None and self._choice.typed:
+            self._words, self._has_to_press = self._choice.typed, False
+            return self._type_words(now, observed)
         is_pointing = self._choice is not None and self._choice.moves is not None
         key = "" if is_pointing and not self._is_settled(now, last_output) else self._key(observed)
         if not key:
@@ -237,6 +241,9 @@ class Answer:
     def _type_words(self, now: float, observed: Observed) -> Press | None:
         if observed.status is Status.BLOCKED and self._is_another(observed):
             self.outcome, self.reason = "refused", "something else is asked meanwhile"
+            return None
+        if self._choice is not None and self._choice.typed and self._is_over(observed):
+            self.outcome, self.reason = "refused", "the question has gone before its Enter"
             return None
         self._next_at = now + WORDS_SECONDS
         if not self._words_typed:

@@ -402,6 +402,7 @@ def _rule(table: _Table, *, is_seen: bool) -> Rule:
         from_helpers=table.truth("from_helpers"),
         has_pointer=table.truth("pointer"),
         buttons=table.texts("buttons"),
+        has_letters=table.truth("letters"),
     )
 
 

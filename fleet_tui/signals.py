@@ -32,6 +32,8 @@ _NUMBER = re.compile(r"^\d{1,2}[.)] ")
 _POINTED_NUMBER = re.compile(r"^\s*[❯›▶●>] *\d{1,2}[.)] ")
 _PATH = re.compile(r"\{([^{}]*)\}")
 _POINTED = re.compile(r"^\s*[❯›▶●] +(?P<label>\S)")
+_LETTERED = re.compile(r"\((\w)\)([^()/\[\]]*)")
+_LETTERS = re.compile(rf"{_LETTERED.pattern}(?:/{_LETTERED.pattern})+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +62,8 @@ class Rule:
     """Its choices are not numbered: the one that Enter takes is pointed at."""
     buttons: tuple[str, ...] = ()
     """Its choices stand beside each other, in this order: the one that Enter takes is painted unlike the others."""
+    has_letters: bool = False
+    """Its choices stand in the question as `(Y)es/(N)o`: a letter is typed, and Enter."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +78,8 @@ class Choice:
     """The choices stand beside each other rather than below."""
     is_pointed: bool = False
     """It has a number, and is pointed at."""
+    typed: str = ""
+    """What is typed before an Enter to take it, where that is how its program is answered."""
 
 
 Painted = Callable[[int], Sequence[tuple[str, object]]]
@@ -274,6 +280,15 @@ def _standing_out(
     if len(odd) != 1:
         return ()
     return tuple(Choice(str(n + 1), label, n - odd[0], is_beside=True) for n, label in enumerate(labels))
+
+
+def lettered_choices(lines: Sequence[str]) -> tuple[Choice, ...]:
+    """The choices of the last question that has them as `(Y)es/(N)o`, wherever its lines are broken."""
+    *_, last = ["", *(found[0] for found in _LETTERS.finditer(flat(lines)))]
+    return tuple(
+        Choice(str(number), told(letter + rest), typed=letter.lower())
+        for number, (letter, rest) in enumerate(_LETTERED.findall(last), start=1)
+    )
 
 
 def _begins_at(line: str, column: int) -> bool:

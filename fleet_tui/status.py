@@ -25,6 +25,7 @@ from fleet_tui.signals import (
     buttons,
     in_values,
     is_pointed_list,
+    lettered_choices,
     numbered_choices,
     pointed_choices,
     told,
@@ -357,6 +358,8 @@ class Judge:
             return numbered_choices(lines) if not self._screens or is_pointed_list(lines) else ()
         if rule.buttons:
             return buttons(lines, rule.buttons, painted) if painted is not None else ()
+        if rule.has_letters:
+            return lettered_choices(lines)
         return (pointed_choices(lines) if rule.has_pointer else ()) or numbered_choices(lines)
 
     def sources(self) -> list[Observed]:

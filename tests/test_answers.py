@@ -8,7 +8,7 @@ import pytest
 
 from fleet_tui.answers import AGAIN_SECONDS, GONE_SECONDS, KEY_SECONDS, Answer, Press, decision, understand
 from fleet_tui.models import Status
-from fleet_tui.signals import Choice, Signals, numbered_choices, pointed_choices
+from fleet_tui.signals import Choice, Signals, lettered_choices, numbered_choices, pointed_choices
 from fleet_tui.status import Observed
 
 SIGNALS = Signals(free="Type something", decisions={"allow": "{yes}", "deny": "{no}"})
@@ -146,6 +146,34 @@ def test_words_are_typed_after_their_choice_and_submitted_apart() -> None:
 
     assert typed == [Press("3"), Press(words="green"), Press("enter")]
     assert answer.outcome == "answered"
+
+
+LETTERS = Observed(
+    Status.BLOCKED,
+    "question",
+    "screen",
+    "Add it?",
+    choices=(Choice("1", "Yes", typed="y"), Choice("2", "No", typed="n")),
+)
+
+
+def test_a_letter_is_typed_and_submitted_apart() -> None:
+    answer = Answer(understand("no", LETTERS, SIGNALS), LETTERS, 0.0)
+    typed = []
+    for tenth in range(30):
+        press = answer.step(tenth / 10, LETTERS if tenth < 15 else CALM, tenth / 10)
+        typed += [press] if press is not None else []
+
+    assert typed == [Press(words="n"), Press("enter")]
+    assert answer.outcome == "answered"
+
+
+def test_a_letter_whose_question_has_gone_gets_no_enter() -> None:
+    answer = Answer(understand("1", LETTERS, SIGNALS), LETTERS, 0.0)
+    assert answer.step(0.0, LETTERS, -1.0) == Press(words="y")
+
+    assert [answer.step(tenth / 10, CALM, 0.1) for tenth in range(1, 30)] == [None] * 29
+    assert (answer.outcome, "gone" in answer.reason) == ("refused", True)
 
 
 def test_no_may_have_a_key_of_its_own() -> None:
@@ -291,6 +319,25 @@ def test_choices_around_a_pointer_know_how_far_they_are() -> None:
         ("No, exit", 0),
         ("Yes, I trust it", 1),
     ]
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        ["Run shell command? (Y)es/(N)o [Yes]: y", "", "Add a.py? (Y)es/(N)o/(D)on't ask again [Yes]: "],
+        ["Add a.py?", "(Y)es/(N)o/(D)on't ask", "again [Yes]: d"],
+    ],
+)
+def test_letters_in_the_last_question_are_its_choices(lines: list[str]) -> None:
+    assert [(one.number, one.label, one.typed) for one in lettered_choices(lines)] == [
+        ("1", "Yes", "y"),
+        ("2", "No", "n"),
+        ("3", "Don't ask again", "d"),
+    ]
+
+
+def test_a_single_letter_in_brackets_is_no_choice() -> None:
+    assert lettered_choices(["Option (a) is better. [ok]"]) == ()
 
 
 def test_without_a_pointer_there_are_no_choices() -> None:

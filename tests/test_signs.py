@@ -427,6 +427,21 @@ def test_the_same_question_twice_in_a_row_is_two_questions(tmp_path: Path) -> No
         assert program.typed() == b"12"
 
 
+def test_a_letter_answers_a_question_that_is_asked_with_letters(tmp_path: Path) -> None:
+    question = "Add notes.txt to the chat? (Y)es/(N)o/(D)on't ask again [Yes]: "
+    with imitate(tmp_path, "aider") as program:
+        program.order(
+            {"on_key": [{"raw": "d"}]},
+            {"on_enter": [{"screen": ["ok", "> "]}]},
+            {"screen": [question]},
+        )
+        told = program.wait_for("blocked", detail="question", text="Add notes.txt to the chat?")
+        assert told["choices"] == [["1", "Yes"], ["2", "No"], ["3", "Don't ask again"]]
+
+        assert program.ask("respond", choice="3")["state"] == "answered"
+        assert program.typed() == b"\x1b[200~d\x1b[201~\r"
+
+
 def test_a_dialog_that_goes_before_the_key_gets_none(tmp_path: Path) -> None:
     with imitate(tmp_path, SPEAKING) as program:
         ask(program)

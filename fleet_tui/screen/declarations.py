@@ -6,7 +6,6 @@ of, and loaded from there the next time. Without a folder to write to, they are 
 
 from __future__ import annotations
 
-import hashlib
 import importlib.machinery
 import importlib.util
 import io
@@ -24,7 +23,7 @@ def load(additions: str) -> tuple[Any, Any]:
     """cffi's `ffi` with pyghostty's declarations and our additions, and the native library."""
     folder = _package()
     source = folder / "_cdef.py"
-    digest = hashlib.sha256(source.read_bytes() + additions.encode()).hexdigest()[:16]
+    digest = importlib.util.source_hash(source.read_bytes() + additions.encode()).hex()
     try:
         kept = paths.cache() / f"emulator_{digest}.py"
     except OSError:
