@@ -10,11 +10,10 @@ import json
 import os
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import asdict
 from pathlib import Path
 
 from fleet_tui.policy import DECISIONS, Mode, Request, Verdict
-from fleet_tui.values import dataclass
+from fleet_tui.values import asdict, dataclass
 
 LIMIT = 8 * 1024 * 1024
 """Bytes after which the log is put aside as `.old`, over the one before."""

@@ -12,13 +12,12 @@ import os
 import re
 import shlex
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import field, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from fleet_tui import paths
 from fleet_tui.errors import FleetError, NotFound, UsageError
-from fleet_tui.values import dataclass
+from fleet_tui.values import dataclass, field, fields, replace
 
 if TYPE_CHECKING:
     from fleet_tui.policy import Mode, Policy, Rule

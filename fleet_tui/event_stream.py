@@ -15,11 +15,10 @@ import re
 import selectors
 import socket
 from collections.abc import Iterator, Mapping
-from dataclasses import field
 from typing import Any, Literal
 
 from fleet_tui.signals import at_path
-from fleet_tui.values import dataclass
+from fleet_tui.values import dataclass, field
 
 Event = dict[str, Any]
 

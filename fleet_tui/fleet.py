@@ -11,7 +11,6 @@ import fnmatch
 import os
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -32,6 +31,7 @@ from fleet_tui.models import (
 )
 from fleet_tui.processes import here
 from fleet_tui.store import Store
+from fleet_tui.values import replace
 
 if TYPE_CHECKING:
     from fleet_tui.config import Config

@@ -14,12 +14,11 @@ import os
 import signal
 import time
 from collections.abc import Iterator
-from dataclasses import asdict, field, fields
 from pathlib import Path
 from typing import Any, TypeVar
 
 from fleet_tui import processes
-from fleet_tui.values import dataclass
+from fleet_tui.values import asdict, dataclass, field, fields
 
 RECORD_SIZE = 4096
 """Bytes reserved on disk at the start, so that the end can be recorded on a full one."""

@@ -6,10 +6,9 @@ or the UI toolkit. Pastes and focus changes need no type of their own: a string 
 
 from __future__ import annotations
 
-from dataclasses import astuple
 from typing import Any, Literal, get_args
 
-from fleet_tui.values import dataclass
+from fleet_tui.values import astuple, dataclass
 
 KeyAction = Literal["press", "repeat", "release"]
 MouseKind = Literal["press", "release", "move", "scroll_up", "scroll_down", "scroll_left", "scroll_right"]

@@ -6,7 +6,6 @@ import contextlib
 import os
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from pathlib import Path
 
 from fleet_tui import git, paths, processes
@@ -14,7 +13,7 @@ from fleet_tui.errors import NotFound, Refused
 from fleet_tui.holder import StopRequest, is_held, read_holder, request_stop, take_lock
 from fleet_tui.models import Agent, Status
 from fleet_tui.store import Store
-from fleet_tui.values import dataclass
+from fleet_tui.values import dataclass, replace
 
 LOCK_SECONDS = 2.0
 """For whoever only looks at the lock."""

@@ -17,7 +17,6 @@ import socket
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, NoReturn
 
@@ -26,6 +25,7 @@ from fleet_tui.errors import FleetError, LaunchFailed
 from fleet_tui.holder import Exit, RunSpec, read_stop, write_record
 from fleet_tui.intents import Intent, undo
 from fleet_tui.models import Agent, Status
+from fleet_tui.values import asdict
 
 if TYPE_CHECKING:
     from fleet_tui.dealings import Dealings
@@ -435,6 +435,8 @@ def _work(face: socket.socket, mother: socket.socket, out: IO[str]) -> None:
 def main() -> None:
     # Loading makes hardly any garbage, and looking for it takes a tenth of the time.
     gc.disable()
+    os.chdir("/")
+    _complain_in_log()
     face = socket.socket(fileno=os.dup(0))
     nothing = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, 0)
@@ -462,6 +464,16 @@ def main() -> None:
     # Taking down all that was imported takes time, and whoever started this waits for its end.
     sys.stderr.flush()
     os._exit(0)
+
+
+def _complain_in_log() -> None:
+    """Standard error is the launchers' log; where that cannot be written, nobody hears of what goes wrong."""
+    with contextlib.suppress(OSError, FleetError):
+        problems = os.open(
+            paths.log() / "launch.log", os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600
+        )
+        os.dup2(problems, 2)
+        os.close(problems)
 
 
 def _log_exception() -> None:

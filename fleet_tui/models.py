@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import field
 from enum import StrEnum
 
-from fleet_tui.values import dataclass
+from fleet_tui.values import dataclass, field
 
 
 class Status(StrEnum):

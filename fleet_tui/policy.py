@@ -14,11 +14,10 @@ import functools
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import fields
 from typing import Any, Literal, NamedTuple, cast
 
 from fleet_tui.commandline import Part, Unreadable, pieces, read
-from fleet_tui.values import dataclass
+from fleet_tui.values import dataclass, fields
 
 Decision = Literal["allow", "ask", "deny"]
 Mode = Literal["off", "shadow", "on"]

@@ -12,7 +12,6 @@ import re
 import shlex
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import field
 from pathlib import Path
 from typing import Any, Literal, cast
 
@@ -21,7 +20,7 @@ from fleet_tui.config import PERMISSION_MODES, Config
 from fleet_tui.errors import FleetError, NotFound, Refused, UsageError
 from fleet_tui.models import Status
 from fleet_tui.signals import KINDS, SCREEN_LINES, Rule, Signals
-from fleet_tui.values import dataclass
+from fleet_tui.values import dataclass, field
 
 BASE = "generic"
 ARGUMENT_LIMIT = 128 * 1024 - 1

@@ -16,7 +16,6 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, field
 from pathlib import Path
 from types import FrameType
 
@@ -27,7 +26,7 @@ from fleet_tui.holder import RunSpec, StopRequest, is_held, read_events, request
 from fleet_tui.intents import Intent
 from fleet_tui.models import Agent, Status
 from fleet_tui.session import Session
-from fleet_tui.values import dataclass
+from fleet_tui.values import asdict, dataclass, field
 
 SECONDS = 30.0
 LOOK_SECONDS = 0.2

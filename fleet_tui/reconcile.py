@@ -11,7 +11,6 @@ import json
 import os
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +20,7 @@ from fleet_tui.holder import Exit, read_events, read_exit, read_holder, trying_l
 from fleet_tui.models import Agent, Batch, Evidence, Status
 from fleet_tui.processes import boot_id, machine_id
 from fleet_tui.store import Store
+from fleet_tui.values import replace
 
 JUST_ENDED_SECONDS = 5.0
 
@@ -201,7 +201,7 @@ def _how(end: Exit) -> str:
 
 def copy_row(agent: Agent, intent: Mapping[str, Any]) -> None:
     """Beside what the holder writes: with it a lost store can be made anew."""
-    from dataclasses import asdict
+    from fleet_tui.values import asdict
 
     path = paths.agent(agent.id) / "agent.json"
     data = json.dumps({"agent": asdict(agent), "intent": intent})

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from dataclasses import replace
 from pathlib import Path
 
 from fleet_tui import config, conversations, paths, profiles, reconcile
@@ -12,6 +11,7 @@ from fleet_tui.holder import Conversation, read_record
 from fleet_tui.intents import Intent
 from fleet_tui.models import Agent, Status
 from fleet_tui.store import Store
+from fleet_tui.values import replace
 
 
 def conversation_to_copy(store: Store, source: Agent, new_name: str) -> str:

@@ -11,7 +11,6 @@ import socket
 import struct
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import field
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +19,7 @@ from fleet_tui.errors import HolderGone, Refused
 from fleet_tui.holder import is_held, read_holder
 from fleet_tui.inputs import KeyEvent, MouseEvent
 from fleet_tui.peers import is_same_user
-from fleet_tui.values import dataclass
+from fleet_tui.values import dataclass, field
 
 CONNECT_SECONDS = 5.0
 ANSWER_SECONDS = 5.0

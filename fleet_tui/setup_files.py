@@ -15,10 +15,9 @@ import os
 import re
 import stat
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import field
 from pathlib import Path, PurePosixPath
 
-from fleet_tui.values import dataclass
+from fleet_tui.values import dataclass, field
 
 INCLUDE_FILE = ".worktreeinclude"
 MAX_FILES = 10_000

@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, field
 from typing import Any
 
 from fleet_tui import patience
 from fleet_tui.models import Status
-from fleet_tui.values import dataclass
+from fleet_tui.values import asdict, dataclass, field
 
 MAX_TEXT = 300
 SCREEN_LINES = 16

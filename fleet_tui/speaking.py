@@ -10,7 +10,6 @@ import json
 import os
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +19,7 @@ from fleet_tui.holder import is_held
 from fleet_tui.models import Agent, Evidence, Receipt, Status
 from fleet_tui.session import Session
 from fleet_tui.store import Store
-from fleet_tui.values import dataclass
+from fleet_tui.values import asdict, dataclass
 
 PROMPT_LIMIT = 256 * 1024
 ANSWER_SECONDS = 10.0

@@ -12,13 +12,13 @@ import json
 import os
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from fleet_tui import paths
 from fleet_tui.errors import FleetError, StoreError
 from fleet_tui.models import Agent, Spending
 from fleet_tui.store import Store
+from fleet_tui.values import fields, replace
 
 if TYPE_CHECKING:
     from fleet_tui.profiles import Profile
@@ -28,6 +28,7 @@ Value = TypeVar("Value")
 
 RUN_FILE = "spending.json"
 """What a run without a terminal leaves in its folder."""
+COUNTS = tuple(one.name for one in fields(Spending))
 
 
 class Account:
@@ -63,11 +64,10 @@ def up_to_date(store: Store, agents: Sequence[Agent]) -> dict[str, Spending]:
 
 
 def _account(row: Mapping[str, Any]) -> Account:
-    names = Spending.__dataclass_fields__
     try:
         sources = json.loads(row["sources"])
         return Account(
-            Spending(**{name: row[name] for name in names}),
+            Spending(**{name: row[name] for name in COUNTS}),
             sources["key"],
             sources["watched"],
             sources["records"],
@@ -78,7 +78,7 @@ def _account(row: Mapping[str, Any]) -> Account:
 
 def _keep(store: Store, changed: Mapping[str, Account]) -> None:
     rows = {
-        agent: {name: getattr(account.spending, name) for name in Spending.__dataclass_fields__}
+        agent: {name: getattr(account.spending, name) for name in COUNTS}
         | {
             "sources": json.dumps(
                 {"key": account.key, "watched": account.watched, "records": account.records}
@@ -256,7 +256,7 @@ def _runs(agent: Agent) -> list[Spending]:
         path = paths.run(agent.id, run) / RUN_FILE
         with contextlib.suppress(OSError, ValueError, TypeError, AttributeError):
             values = json.loads(path.read_bytes())
-            names = Spending.__dataclass_fields__.keys() - {"at", "cost_before"}
+            names = set(COUNTS) - {"at", "cost_before"}
             known = {name: values[name] for name in names if values.get(name) is not None}
             found.append(_checked(Spending(**known, at=path.stat().st_mtime)))
     return found

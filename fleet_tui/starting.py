@@ -11,7 +11,6 @@ import json
 import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +21,7 @@ from fleet_tui.launcher import Launcher, Progress, called
 from fleet_tui.models import Agent, Batch, Status
 from fleet_tui.processes import boot_id, here, look_up
 from fleet_tui.store import Store
+from fleet_tui.values import asdict, replace
 
 if TYPE_CHECKING:
     from fleet_tui.intents import Intent

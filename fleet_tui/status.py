@@ -10,7 +10,6 @@ from __future__ import annotations
 import base64
 import binascii
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 from fleet_tui.models import Status
@@ -30,7 +29,7 @@ from fleet_tui.signals import (
     pointed_choices,
     told,
 )
-from fleet_tui.values import dataclass
+from fleet_tui.values import dataclass, replace
 
 QUIET_SECONDS = 2.0
 """Without output for this long, a program is no longer taken for working."""

@@ -11,13 +11,13 @@ import os
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any
 
 from fleet_tui import reserve
 from fleet_tui.errors import NotFound, StoreError
 from fleet_tui.models import ENDED, Agent, Batch, Evidence, FleetState, Prompted, Receipt, Status
+from fleet_tui.values import asdict, fields
 
 SCHEMA_VERSION = 2
 BUSY_SECONDS = 10.0

@@ -12,10 +12,9 @@ import re
 import shlex
 import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import field, fields, replace
 from typing import Any, Literal
 
-from fleet_tui.values import dataclass
+from fleet_tui.values import dataclass, field, fields, replace
 
 Event = Mapping[str, Any]
 Style = Literal["plain", "dim", "command", "error"]

@@ -10,11 +10,10 @@ import os
 import time
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import field
 
 from fleet_tui.models import Usage
 from fleet_tui.processes import LINUX, PAGE, Process, children_of, snapshot
-from fleet_tui.values import dataclass
+from fleet_tui.values import dataclass, field
 
 SHORTEST = 0.001
 """Seconds; two passes closer together than this say nothing about CPU."""

@@ -1,51 +1,128 @@
-"""Frozen data classes that cost next to nothing to define.
+"""Data classes that cost next to nothing to define.
 
-The standard library writes and compiles six methods for each. A command defines some fifty before it does anything,
-and that took a third of its time; here all share methods that go by a class's fields. Type checkers see the
-standard decorator, and `fields`, `replace`, `asdict`, `match` and pickling work as with it.
+The standard library writes and compiles up to six methods for each, after it has loaded all it takes to inspect code.
+A command defines some fifty before it does anything, and that took a third of its time; here all share methods that
+go by a class's fields. Type checkers see the standard library's own names. Its functions (`fields`, `replace`,
+`asdict`), `match`, copying and pickling work with these classes too; those named here do without loading it.
 """
 
 from __future__ import annotations
 
-import dataclasses
-from dataclasses import MISSING, Field, FrozenInstanceError
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, NoReturn
+from types import MappingProxyType
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
+    from dataclasses import asdict as asdict
+    from dataclasses import astuple as astuple
     from dataclasses import dataclass as dataclass
-else:
+    from dataclasses import field as field
+    from dataclasses import fields as fields
+    from dataclasses import replace as replace
+    from typing import Any, NoReturn
+
+_MISSING: Any = object()
+
+
+class Field:
+    """One field of a class, with the names that the standard library has for it."""
+
+    __slots__ = ("compare", "default", "default_factory", "metadata", "name", "type")
+
+    def __init__(
+        self,
+        default: Any = _MISSING,
+        default_factory: Any = _MISSING,
+        compare: bool = True,
+        metadata: Mapping[str, Any] = MappingProxyType({}),
+    ) -> None:
+        self.name = self.type = ""
+        self.default, self.default_factory, self.compare, self.metadata = (
+            default, default_factory, compare, metadata,
+        )  # fmt: skip
+
+
+if not TYPE_CHECKING:
 
     def dataclass(*, slots: bool, frozen: bool = False, order: bool = False) -> Callable[[type], type]:
-        """As the standard one; what is to be written to or sorted is made by it."""
-        if frozen and not order:
-            return _value
-        return dataclasses.dataclass(frozen=frozen, slots=slots, order=order)
+        """As the standard one, which makes those that have an order; all have slots."""
+        if order:
+            import dataclasses
+
+            return dataclasses.dataclass(frozen=frozen, slots=slots, order=order)
+        return lambda cls: _made(cls, is_frozen=frozen)
+
+    def field(**options: Any) -> Any:
+        return Field(**options)
+
+    def fields(value: Any) -> tuple[Field, ...]:
+        return value.__fields__
+
+    def replace(value: Any, /, **changes: Any) -> Any:
+        kept = {one.name: getattr(value, one.name) for one in value.__fields__ if one.name not in changes}
+        return type(value)(**kept, **changes)
+
+    def asdict(value: Any) -> dict[str, Any]:
+        return {one.name: _plain(getattr(value, one.name)) for one in value.__fields__}
+
+    def astuple(value: Any) -> tuple[Any, ...]:
+        return tuple(_plain(getattr(value, one.name)) for one in value.__fields__)
 
 
-def _value(cls: type) -> type:
-    if cls.__doc__ is None:
-        # Else it is written from the signature, which takes longer than all that follows.
-        cls.__doc__ = cls.__name__
-    made: Any = dataclasses.dataclass(init=False, repr=False, eq=False, slots=True)(cls)
-    fields: tuple[Field[Any], ...] = dataclasses.fields(made)
-    made.__init__ = _init_by(made, fields)
-    made.__eq__, made.__hash__ = _comparison_by(made, [field.name for field in fields if field.compare])
-    made.__setattr__ = made.__delattr__ = _refuse
-    for method in (_repr, _getstate, _setstate):
-        setattr(made, f"_{method.__name__}__", method)
-    return made  # type: ignore[no-any-return]
+def _plain(value: Any) -> Any:
+    if hasattr(value, "__fields__"):
+        return asdict(value)
+    if isinstance(value, list | tuple):
+        parts = [_plain(one) for one in value]
+        return type(value)(*parts) if hasattr(value, "_fields") else type(value)(parts)
+    if isinstance(value, dict):
+        return {_plain(key): _plain(one) for key, one in value.items()}
+    return value
 
 
-def _init_by(cls: Any, fields: tuple[Field[Any], ...]) -> Callable[..., None]:
-    names = tuple(field.name for field in fields)
+# ── making a class ──────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _made(cls: Any, *, is_frozen: bool) -> Any:
+    inherited = tuple(getattr(cls, "__fields__", ()))
+    own = tuple(_declared(cls))
+    # Slots are part of how a class is built: it is built once more with them.
+    names = {name: value for name, value in vars(cls).items() if name not in ("__dict__", "__weakref__")}
+    for one in own:
+        names.pop(one.name, None)
+    names["__slots__"] = tuple(one.name for one in own)
+    names["__fields__"] = found = (*inherited, *own)
+    names["__match_args__"] = tuple(one.name for one in found)
+    names["__dataclass_fields__"] = _standard
+    made: Any = type(cls)(cls.__name__, cls.__bases__, names)
+    made.__qualname__ = cls.__qualname__
+    made.__init__ = _init_of(made, found)
+    made.__eq__, made.__hash__ = _comparison_of(made, found)
+    if not is_frozen:
+        made.__hash__ = None
+    for name, method in _SHARED.items() if is_frozen else [("__repr__", _repr)]:
+        setattr(made, name, method)
+    return made
+
+
+def _declared(cls: Any) -> list[Field]:
+    """The fields that a class itself names, in order; what is no field has no annotation."""
+    found = []
+    for name, kind in vars(cls).get("__annotations__", {}).items():
+        given = vars(cls).get(name, _MISSING)
+        one = given if isinstance(given, Field) else Field(given)
+        one.name, one.type = name, kind
+        found.append(one)
+    return found
+
+
+def _init_of(cls: Any, found: tuple[Field, ...]) -> Callable[..., None]:
+    names = tuple(one.name for one in found)
     setters = {name: getattr(cls, name).__set__ for name in names}
     in_order = tuple(setters.values())
-    defaults = {field.name: field.default for field in fields if field.default is not MISSING}
-    factories = {
-        field.name: field.default_factory for field in fields if field.default_factory is not MISSING
-    }
+    defaults = {one.name: one.default for one in found if one.default is not _MISSING}
+    factories = {one.name: one.default_factory for one in found if one.default_factory is not _MISSING}
 
     def __init__(self: object, *args: object, **given: object) -> None:  # noqa: N807 - it becomes that method
         for set_, value in zip(in_order, args, strict=False):
@@ -67,7 +144,8 @@ def _init_by(cls: Any, fields: tuple[Field[Any], ...]) -> Callable[..., None]:
     return __init__
 
 
-def _comparison_by(cls: Any, names: list[str]) -> tuple[Callable[..., Any], Callable[..., int]]:
+def _comparison_of(cls: Any, found: tuple[Field, ...]) -> tuple[Any, Any]:
+    names = [one.name for one in found if one.compare]
     compared = attrgetter(*names) if names else lambda _: ()
 
     def __eq__(self: object, other: object) -> bool:  # noqa: N807 - it becomes that method
@@ -80,20 +158,51 @@ def _comparison_by(cls: Any, names: list[str]) -> tuple[Callable[..., Any], Call
 
 
 def _refuse(self: object, name: str, _: object = None) -> NoReturn:
+    from dataclasses import FrozenInstanceError
+
     raise FrozenInstanceError(f"{type(self).__name__}.{name} cannot be changed")
 
 
 def _repr(self: Any) -> str:
-    values = (
-        f"{field.name}={getattr(self, field.name)!r}" for field in dataclasses.fields(self) if field.repr
-    )
-    return f"{type(self).__name__}({', '.join(values)})"
+    values = (f"{one.name}={getattr(self, one.name)!r}" for one in self.__fields__)
+    return f"{type(self).__qualname__}({', '.join(values)})"
 
 
 def _getstate(self: Any) -> list[Any]:
-    return [getattr(self, field.name) for field in dataclasses.fields(self)]
+    return [getattr(self, one.name) for one in self.__fields__]
 
 
 def _setstate(self: Any, values: list[Any]) -> None:
-    for field, value in zip(dataclasses.fields(self), values, strict=True):
-        object.__setattr__(self, field.name, value)
+    for one, value in zip(self.__fields__, values, strict=True):
+        object.__setattr__(self, one.name, value)
+
+
+_SHARED = {
+    "__repr__": _repr,
+    "__setattr__": _refuse,
+    "__delattr__": _refuse,
+    "__getstate__": _getstate,
+    "__setstate__": _setstate,
+}
+
+
+class _Standard:
+    """The fields as the standard library's functions want them, for whoever uses those."""
+
+    def __get__(self, _: object, cls: Any) -> Any:
+        import dataclasses
+
+        wanted = [(one.name, one.type, _as_standard(one, dataclasses)) for one in cls.__fields__]
+        made: Any = dataclasses.make_dataclass(cls.__name__, wanted, init=False, repr=False, eq=False)
+        return made.__dataclass_fields__
+
+
+def _as_standard(one: Field, dataclasses: Any) -> Any:
+    options = {"compare": one.compare, "metadata": one.metadata}
+    for name in ("default", "default_factory"):
+        if getattr(one, name) is not _MISSING:
+            options[name] = getattr(one, name)
+    return dataclasses.field(**options)
+
+
+_standard = _Standard()

@@ -73,18 +73,37 @@ def test_a_programs_path_is_meant_from_where_it_is_said(fleet: Fleet, repository
     assert {said.status, configured.status, at_home.status} == {Status.STARTING}
 
 
+def launchers() -> list[int]:
+    """Of this process, those that have ended but were not taken note of included."""
+    children = processes.children_of(processes.snapshot()).get(os.getpid(), [])
+    return [
+        one.pid
+        for one in children
+        if b"fleet_tui.launch" in Path(f"/proc/{one.pid}/cmdline").read_bytes() or not is_alive(one.pid)
+    ]
+
+
 def test_a_launcher_that_is_called_for_nothing_ends_when_it_is_dismissed() -> None:
     launcher.call()
-    called = [
-        one.pid
-        for one in processes.children_of(processes.snapshot())[os.getpid()]
-        if b"fleet_tui.launch" in Path(f"/proc/{one.pid}/cmdline").read_bytes()
-    ]
+    called = launchers()
 
     launcher.dismiss()
 
     assert len(called) == 1
     assert not is_alive(called[0])
+
+
+def test_a_launcher_that_nobody_listens_to_any_more_is_taken_note_of_by_the_next() -> None:
+    unheard = launcher.Launcher()
+    unheard.start({}, parallel=1)
+    unheard.dismiss()
+    [pid] = launchers()
+    wait_until(lambda: not is_alive(pid), "its end")
+    assert pid in launchers()
+
+    launcher.Launcher().dismiss()
+
+    assert launchers() == []
 
 
 def test_a_program_that_is_not_there_leaves_nothing_half_made(fleet: Fleet, repository: Path) -> None:

@@ -10,15 +10,16 @@ from typing import Any
 
 import pytest
 
-from fleet_tui.values import dataclass
+from fleet_tui import values
+from fleet_tui.values import dataclass, field
 
 
 @dataclass(frozen=True, slots=True)
 class Point:
     x: int
     y: int = 0
-    marks: list[str] = dataclasses.field(default_factory=list)
-    seen: float = dataclasses.field(default=0.0, compare=False)
+    marks: list[str] = field(default_factory=list)
+    seen: float = field(default=0.0, compare=False)
 
     @property
     def sum(self) -> int:
@@ -80,6 +81,28 @@ def test_equal_are_those_of_one_class_whose_compared_values_are() -> None:
         hash(Point(1))
 
 
+@dataclass(slots=True)
+class Open:
+    """One that may be written to."""
+
+    count: int = 0
+    seen: dict[str, Bare] = field(default_factory=dict)
+
+
+def test_what_is_not_frozen_can_be_changed_and_has_no_hash() -> None:
+    one = Open()
+    one.count += 1
+    one.seen["a"] = Bare((1, 2))
+
+    assert one == Open(1, {"a": Bare((1, 2))})
+    assert values.asdict(one) == dataclasses.asdict(one) == {"count": 1, "seen": {"a": {"value": (1, 2)}}}
+    assert pickle.loads(pickle.dumps(one)) == one
+    with pytest.raises(TypeError):
+        hash(one)
+    with pytest.raises(AttributeError):
+        one.other = 1  # type: ignore[attr-defined] # that is the point
+
+
 def test_nothing_can_be_changed_or_added() -> None:
     point = Point(1)
     for name in ("x", "z"):
@@ -103,9 +126,11 @@ def test_copies_are_equal(again: Callable[[Point], Point]) -> None:
 
 def test_the_functions_of_the_standard_library_know_them() -> None:
     point = Point(1, 2)
-    assert dataclasses.replace(point, y=3) == Point(1, 3)
-    assert dataclasses.asdict(point) == {"x": 1, "y": 2, "marks": [], "seen": 0.0}
-    assert [field.name for field in dataclasses.fields(Named)] == ["x", "y", "marks", "seen", "name"]
+    for module in (dataclasses, values):
+        assert module.replace(point, y=3) == Point(1, 3)
+        assert module.asdict(point) == {"x": 1, "y": 2, "marks": [], "seen": 0.0}
+        assert module.astuple(point) == (1, 2, [], 0.0)
+        assert [one.name for one in module.fields(Named)] == ["x", "y", "marks", "seen", "name"]
     assert repr(point) == repr(StandardPoint(1, 2)).removeprefix("Standard")
     match point:
         case Point(x, y):

@@ -12,7 +12,7 @@ import gc
 import os
 import sys
 
-OBJECTS_BETWEEN_LOOKS = 20_000
+OBJECTS_BETWEEN_LOOKS = 100_000
 """Loading modules makes many objects and hardly any garbage; looking for it took a tenth of a short command's time."""
 
 STARTING = frozenset({"create", "fanout", "multi", "revive", "fork"})

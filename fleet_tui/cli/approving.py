@@ -41,10 +41,9 @@ def approvals(action: str | None, what: str | None, lines: int, tool: str, as_js
 
 
 def _show(count: int, *, as_json: bool) -> None:
-    from dataclasses import asdict
-
     from fleet_tui import approvals as log
     from fleet_tui import paths
+    from fleet_tui.values import asdict
 
     found = log.entries(paths.approvals())
     last = found[-count:] if count else []

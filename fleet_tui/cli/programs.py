@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 import click
 
 from fleet_tui.cli.group import cli, complete_profiles, open_fleet
 from fleet_tui.errors import FleetError
+from fleet_tui.values import asdict
 
 if TYPE_CHECKING:
     from fleet_tui.proving import Proof

@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Sequence
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from fleet_tui.cli.group import cli, complete_agents, complete_batches, name_argument, open_fleet, said
 from fleet_tui.errors import Refused, TimedOut, UsageError
+from fleet_tui.values import asdict
 
 if TYPE_CHECKING:
     from fleet_tui.fleet import Fleet

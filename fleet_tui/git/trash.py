@@ -8,7 +8,6 @@ A killed move or return is finished by doing it again.
 
 from __future__ import annotations
 
-import dataclasses
 import errno
 import glob
 import json
@@ -22,7 +21,7 @@ from fleet_tui.git.entries import Admin, admin_of, admins, connect, read_line, r
 from fleet_tui.git.program import COMMIT, lines, output, query, run
 from fleet_tui.git.repository import branches
 from fleet_tui.git.rescue import save
-from fleet_tui.values import dataclass
+from fleet_tui.values import asdict, dataclass, replace
 
 LOCK_REASON = "in the fleet's trash"
 
@@ -192,7 +191,7 @@ def _settle(item: Trashed) -> Trashed:
     if item.head:
         _set_head(admin, item.head)
     if item.branch_deleted and not _delete_branch(item, admin):
-        item = dataclasses.replace(item, branch_deleted=False)
+        item = replace(item, branch_deleted=False)
         _write_record(item)
     return item
 
@@ -280,7 +279,7 @@ def empty(trashed: Trashed) -> str:
     if not item.saved:
         ref = f"refs/fleet/trash/{item.admin_name}/{item.stamp}"
         save(_admin(item), item.path, ref, head=item.head, original=item.original)
-        item = dataclasses.replace(item, saved=ref)
+        item = replace(item, saved=ref)
         _write_record(item)
     admin = _named_admin(item)
     remove_tree(admin.folder)
@@ -310,7 +309,7 @@ def _record(path: Path) -> Path:
 
 
 def _write_record(item: Trashed) -> None:
-    facts = dataclasses.asdict(item) | {"original": str(item.original), "repo": str(item.repo)}
+    facts = asdict(item) | {"original": str(item.original), "repo": str(item.repo)}
     del facts["path"]
     draft = _record(item.path).with_suffix(".new")
     with draft.open("w", encoding="utf-8") as file:

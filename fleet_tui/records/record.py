@@ -5,12 +5,11 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, field
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from fleet_tui.values import dataclass
+from fleet_tui.values import asdict, dataclass, field
 
 Entry = dict[str, Any]
 """One line of a record: somebody else's JSON, in which anything may be missing or of another type."""

@@ -7,11 +7,11 @@ which they send something else than xterm-like terminals do. Never decides where
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 from typing import Any
 
 from fleet_tui.inputs import KeyEvent, MouseEvent
 from fleet_tui.screen.emulator import characters, ffi, has_mode, lib, made, new, number, sized
+from fleet_tui.values import replace
 
 CELL_PIXELS = (8, 16)
 """The size of a cell that a program asking for pixels is told."""

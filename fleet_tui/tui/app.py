@@ -10,9 +10,10 @@ import os
 import sys
 import traceback
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path, PurePath
 from typing import ClassVar
+
+from fleet_tui.values import replace
 
 # Panes pace themselves; the host's frames must not be what an echoed key waits for.
 os.environ.setdefault("TEXTUAL_FPS", "120")

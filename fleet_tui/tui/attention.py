@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import fnmatch
 from collections.abc import Mapping, Sequence
-from dataclasses import field
 from typing import Literal
 
 from fleet_tui.listing import word
 from fleet_tui.models import Agent, FleetState, Status
-from fleet_tui.values import dataclass
+from fleet_tui.values import dataclass, field
 
 Kind = Literal["blocked", "error", "limited", "done"]
 KINDS: tuple[Kind, ...] = ("blocked", "error", "limited", "done")

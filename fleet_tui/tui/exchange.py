@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import field
 from typing import Any
 
 from fleet_tui.models import Agent, Deed, Spending, Usage
-from fleet_tui.values import dataclass
+from fleet_tui.values import dataclass, field
 
 
 @dataclass(frozen=True, slots=True)

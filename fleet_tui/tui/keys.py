@@ -6,12 +6,11 @@ Refuses a keymap in which one chord would mean two things. Pure apart from readi
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import field
 from typing import TYPE_CHECKING
 
 from fleet_tui.errors import UsageError
 from fleet_tui.tui.actions import ACTIONS, BY_ID, GROUPS, Action, Context
-from fleet_tui.values import dataclass
+from fleet_tui.values import dataclass, field
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -13,7 +13,6 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 
 from fleet_tui import paths, transcript, wire
@@ -24,6 +23,7 @@ from fleet_tui.models import Agent, Deed, FleetState, Spending, Status, Usage
 from fleet_tui.session import Session
 from fleet_tui.tui.exchange import Sights
 from fleet_tui.usage import Sampler
+from fleet_tui.values import replace
 
 TURN_SECONDS = 0.2
 RECONCILE_SECONDS = 2.0

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import field
 from pathlib import Path
 
 from fleet_tui import config, paths
 from fleet_tui.tui import keys
 from fleet_tui.tui.attention import Switches
-from fleet_tui.values import dataclass
+from fleet_tui.values import dataclass, field
 
 THEME = "fleet-dark"
 

@@ -179,7 +179,7 @@ def surroundings(fleet: Fleet) -> Surroundings:
 
 
 def _with(found: Surroundings, **changes: Any) -> Surroundings:
-    from dataclasses import replace
+    from fleet_tui.values import replace
 
     return replace(found, **changes)
 

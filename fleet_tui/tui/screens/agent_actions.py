@@ -11,7 +11,6 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Coroutine, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from textual.app import SuspendNotSupported
@@ -33,6 +32,7 @@ from fleet_tui.tui.screens.queue import QueueDialog, Waiting
 from fleet_tui.tui.screens.why import WhyDialog, WrongDialog
 from fleet_tui.tui.widgets.lines import clean
 from fleet_tui.tui.widgets.prompt_area import history
+from fleet_tui.values import replace
 
 if TYPE_CHECKING:
     from fleet_tui.speaking import Why

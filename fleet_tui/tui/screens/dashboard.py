@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import replace
 from typing import ClassVar
 
 from textual import events, on
@@ -45,6 +44,7 @@ from fleet_tui.tui.widgets.splitter import SideFrame
 from fleet_tui.tui.widgets.sturdy import Sturdy
 from fleet_tui.tui.widgets.welcome import TooSmall, Welcome
 from fleet_tui.tui.widgets.which_key import WhichKey
+from fleet_tui.values import replace
 
 TICK_SECONDS = 0.25
 SEEN_SECONDS = 1.0

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from textual.widgets import Input
@@ -12,6 +11,7 @@ from fleet_tui.models import Agent, Status
 from fleet_tui.tui.widgets.lines import clean
 from fleet_tui.tui.widgets.rows import Filter, Shown
 from fleet_tui.tui.widgets.statuses import NEEDY
+from fleet_tui.values import replace
 
 if TYPE_CHECKING:
     from fleet_tui.tui.screens.dashboard import Dashboard

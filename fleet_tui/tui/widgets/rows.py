@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import field, replace
 from typing import Literal
 
 from fleet_tui.listing import age, memory, percent, word
@@ -16,7 +15,7 @@ from fleet_tui.models import Agent, Batch, FleetState, Prompted, Status
 from fleet_tui.tui.exchange import Sights
 from fleet_tui.tui.widgets.lines import Line, Part, both_ends, clean, fit, key, length, wrap
 from fleet_tui.tui.widgets.statuses import RANK, ROLES, counts, glyph, needs
-from fleet_tui.values import dataclass
+from fleet_tui.values import dataclass, field, replace
 
 WIDE = 60
 """From this width on, a row of one line has room for the word and the diff."""
