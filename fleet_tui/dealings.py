@@ -20,7 +20,7 @@ from fleet_tui.holder import RunSpec, read_events
 from fleet_tui.inputs import KeyEvent
 from fleet_tui.models import Status
 from fleet_tui.policy import Malformed, Policy, Request
-from fleet_tui.prompts import Program, Prompts, Step
+from fleet_tui.prompts import ENDED, Program, Prompts, Step
 from fleet_tui.screen import Screen
 from fleet_tui.signals import Signals, at_path, in_values, told
 from fleet_tui.status import Judge, Observed
@@ -215,7 +215,8 @@ class Dealings:
         moments += [self._stream.due(now) if self._stream is not None else None]
         return min((moment for moment in moments if moment is not None), default=None)
 
-    def tick(self, now: float, *, is_reading: bool, is_ended: bool) -> None:
+    def tick(self, now: float, *, is_reading: bool, ended: str = "") -> None:
+        """What time brings; `ended` says how the program has ended, once it has."""
         if self._judge.in_setup:
             self._read_setup_progress(now)
         if self._stream is not None and now >= self._stream.due(now):
@@ -224,8 +225,8 @@ class Dealings:
         self._settle(now)
         self._let_hooks_go(now)
         self._tell_hooks(now)
-        self._bring_prompts(now, is_reading=is_reading, is_ended=is_ended)
-        self._give_answer(now, is_ended=is_ended)
+        self._bring_prompts(now, is_reading=is_reading, ended=ended)
+        self._give_answer(now, ended=ended)
 
     def _settle(self, now: float) -> None:
         observed = self._judge.settle(now)
@@ -234,14 +235,14 @@ class Dealings:
 
     # ── prompts ─────────────────────────────────────────────────────────────────────────────────────────────────
 
-    def _bring_prompts(self, now: float, *, is_reading: bool, is_ended: bool) -> None:
-        if self._answer is not None and not is_ended:
+    def _bring_prompts(self, now: float, *, is_reading: bool, ended: str = "") -> None:
+        if self._answer is not None and not ended:
             return
         if self._prompts.would_type(now, self._judge.status().status):
             self._look_now(now)
         program = Program(
             self._judge.status().status,
-            is_ended=is_ended,
+            ended=ended,
             busy=self._judge.busy,
             speaks=self._judge.speaks,
             is_reading=is_reading,
@@ -270,7 +271,7 @@ class Dealings:
         if before is None:
             self._tell("receipt", **receipt)
         self._askers[receipt["prompt"]] = reply
-        self._bring_prompts(time.monotonic(), is_reading=True, is_ended=False)
+        self._bring_prompts(time.monotonic(), is_reading=True)
         receipt = self._prompts.receipt(receipt["prompt"])
         if receipt["state"] != "typing" and self._askers.pop(receipt["prompt"], None) is not None:
             # It may take long until its turn comes; the journal will tell.
@@ -315,12 +316,12 @@ class Dealings:
             "answer", choice=meant.choice.label, words=bool(meant.words), by="hook" if by_hook else "keys"
         )
 
-    def _give_answer(self, now: float, *, is_ended: bool) -> None:
+    def _give_answer(self, now: float, *, ended: str = "") -> None:
         if self._answer is None:
             return
-        if is_ended:
-            # As programs do whose folder is not trusted.
-            self._answered(state="answered", reason="the program has ended")
+        if ended:
+            # By itself: as programs do whose folder is not trusted.
+            self._answered(state="answered" if ended == ENDED else "refused", reason=ended)
             self._answer, self._answered = None, _nobody
             return
         self._look_now(now)

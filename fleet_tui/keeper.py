@@ -267,7 +267,7 @@ class Keeper:
 
     def _finish(self, cause: str, *, grace: float) -> None:
         report = self._end_tree(grace=grace)
-        self._drain()
+        self._drain(cause)
         self._exit_record.write(self._outcome(cause, report.survivors))
         self._say(t="recorded")
         self._let_server_go()
@@ -285,12 +285,12 @@ class Keeper:
             reaped=self._note_end,
         )
 
-    def _drain(self) -> None:
+    def _drain(self, cause: str) -> None:
         """Let the screen server take what is left in the terminal, so that the last words are not lost."""
         if self._server_pid == 0:
             self._start_server()
         code, number = self._code()
-        self._say(t="exited", code=code, signal=number)
+        self._say(t="exited", code=code, signal=number, cause=cause)
         deadline = time.monotonic() + DRAIN_SECONDS
         while not self._drained and self._server_pid and time.monotonic() < deadline:
             self._wait(0.2)

@@ -356,7 +356,7 @@ def _warm(screen: Screen) -> None:
         now = time.monotonic()
         dealings.output(now)
         dealings.due(now)
-        dealings.tick(now, is_reading=True, is_ended=False)
+        dealings.tick(now, is_reading=True)
     screen.feed("\x1b[1mwarm \u4e16\x1b[0m\r\n".encode() * 8)
     screen.update()
     screen.row(0)

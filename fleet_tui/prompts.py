@@ -36,6 +36,8 @@ _NEVER = frozenset({Status.SETUP, Status.BLOCKED})
 
 UNCONFIRMED = "submitted twice, and nothing shows that it was taken"
 HELD = "its text stands there; a question came up before its Enter, which follows once that is answered"
+ENDED = "the program has ended"
+STOPPED = "it was stopped"
 UNKNOWABLE = "this program does not show whether it was taken"
 
 
@@ -69,7 +71,8 @@ class Program:
     """What decides whether a prompt may be typed, and whether it was taken."""
 
     status: Status
-    is_ended: bool = False
+    ended: str = ""
+    """How it has ended; empty while it runs."""
     busy: int = 0
     """How often it has begun to do something."""
     speaks: bool = True
@@ -202,8 +205,8 @@ class Prompts:
         """What is to be done now to bring prompts forward."""
         self._due = None
         open_ones = [prompt for prompt in self._all.values() if not prompt.is_final]
-        if program.is_ended:
-            return [self._ended(prompt) for prompt in open_ones]
+        if program.ended:
+            return [self._ended(prompt, program.ended) for prompt in open_ones]
         steps: list[Step] = []
         for prompt in open_ones:
             if prompt.state in {"typed", "accepted"}:
@@ -331,10 +334,10 @@ class Prompts:
         prompt = next(one for one in self._all.values() if one.state == "typing" and one.text == prompt_text)
         return self._move(prompt, "refused", reason)
 
-    def _ended(self, prompt: _Prompt) -> Step:
-        if prompt.state == "accepted":
-            return self._move(prompt, "answered", "the program has ended")
-        return self._move(prompt, "refused", "the program has ended")
+    def _ended(self, prompt: _Prompt, how: str) -> Step:
+        """A program that ends by itself is through with what it had taken; one that is stopped is not."""
+        is_through = prompt.state == "accepted" and how == ENDED
+        return self._move(prompt, "answered" if is_through else "refused", how)
 
     def _may_type(self, prompt: _Prompt, now: float, program: Program) -> bool:
         if program.status in _NEVER or (program.status is Status.STARTING and program.speaks):

@@ -23,9 +23,9 @@ import time
 import traceback
 from collections.abc import Callable
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
-from fleet_tui import wire
+from fleet_tui import prompts, wire
 from fleet_tui.dealings import Dealings
 from fleet_tui.foreground import Foreground
 from fleet_tui.frames import Frames, Viewer
@@ -114,6 +114,7 @@ class Server:
         self._is_deaf = False
         """There is no place to listen, and that has been said."""
         self._ended: dict[str, int | None] | None = None
+        self._how_ended = ""
         self._is_in_log = False
         """Whether the screen has been written to the log, which is done once, at the end."""
         self._leave_at: float | None = None
@@ -317,8 +318,9 @@ class Server:
             elif message["t"] == "recorded":
                 self._say_goodbye()
 
-    def _take_exit(self, message: dict[str, int | None]) -> None:
+    def _take_exit(self, message: dict[str, Any]) -> None:
         self._ended = {"code": message.get("code"), "signal": message.get("signal")}
+        self._how_ended = prompts.ENDED if message["cause"] == "exited" else prompts.STOPPED
         self._read_rest()
         self._persist_end()
         self._deal(time.monotonic())
@@ -413,7 +415,7 @@ class Server:
         self._send_frames(now)
 
     def _deal(self, now: float) -> None:
-        self._dealings.tick(now, is_reading=not self._input, is_ended=self._ended is not None)
+        self._dealings.tick(now, is_reading=not self._input, ended=self._how_ended)
 
     def _beat(self, now: float) -> None:
         self._next_beat = now + BEAT_SECONDS

@@ -342,12 +342,13 @@ class Store:
             (state, reason, at, receipt_id, state),
         )
 
-    def close_receipts(self, agent_id: str, reason: str, at: float) -> None:
-        """No holder is left to bring an agent's prompts forward."""
+    def close_receipts(self, agent_id: str, reason: str, at: float, *, is_through: bool) -> None:
+        """No holder is left to bring an agent's prompts forward; a program that ended by itself is through with those
+        that it had taken."""
         self._db.execute(
-            "update receipt set state = iif(state = 'accepted', 'answered', 'refused'), reason = ?, at = ? "
+            "update receipt set state = iif(state = 'accepted' and ?, 'answered', 'refused'), reason = ?, at = ? "
             "where agent = ? and state not in ('answered', 'refused') and not (state = 'typed' and reason != '')",
-            (reason, at, agent_id),
+            (is_through, reason, at, agent_id),
         )
 
     def receipt(self, receipt_id: str) -> Receipt:

@@ -52,7 +52,7 @@ class Table:
         self.dealings.output(time.monotonic())
 
     def tick(self, later: float = 1.0) -> None:
-        self.dealings.tick(time.monotonic() + later, is_reading=True, is_ended=False)
+        self.dealings.tick(time.monotonic() + later, is_reading=True)
 
     def asks(self, pid: int, **payload: Any) -> Path:
         """As a hook that waits for a decision leaves it; returns its pipe."""

@@ -10,12 +10,14 @@ import pytest
 from fleet_tui.models import Status
 from fleet_tui.prompts import (
     CONFIRM_SECONDS,
+    ENDED,
     GIVEN_SECONDS,
     HANDS_OFF_SECONDS,
     HELD,
     REDRAW_SECONDS,
     SETTLE_BYTES,
     SETTLE_SECONDS,
+    STOPPED,
     UNCONFIRMED,
     UNKNOWABLE,
     Program,
@@ -326,15 +328,28 @@ def test_a_prompt_is_never_reworded_into_an_enter_alone(tmp_path: Path, text: st
     assert step(prompts, 1.0) == [Step(paste="hello")]
 
 
+@pytest.mark.parametrize(("how", "becomes"), [(ENDED, "answered"), (STOPPED, "refused")])
+def test_what_was_taken_is_answered_by_an_end_and_not_by_a_stop(
+    tmp_path: Path, how: str, becomes: str
+) -> None:
+    prompts = typed(tmp_path)
+    step(prompts, 2.0, Status.WORKING, busy=1)
+    assert state(prompts) == ("accepted", "")
+
+    prompts.step(3.0, Program(Status.WORKING, busy=1, ended=how))
+
+    assert state(prompts) == (becomes, how)
+
+
 def test_all_that_wait_are_refused_when_the_program_has_ended(tmp_path: Path) -> None:
     prompts = Prompts(tmp_path)
     for number in range(3):
         prompts.add(f"p{number}", "text", is_now=False)
 
-    steps = prompts.step(1.0, Program(Status.IDLE, is_ended=True))
+    steps = prompts.step(1.0, Program(Status.IDLE, ended=ENDED))
 
     assert [entry.receipt["state"] for entry in steps if entry.receipt] == ["refused"] * 3
-    assert prompts.step(2.0, Program(Status.IDLE, is_ended=True)) == []
+    assert prompts.step(2.0, Program(Status.IDLE, ended=ENDED)) == []
 
 
 # ── after the screen server was replaced ──

@@ -137,21 +137,27 @@ def test_a_launcher_that_died_before_the_holder_is_a_failed_creation(store: Stor
     assert found.evidence is not None
 
 
-def test_prompts_that_nobody_is_left_to_bring_forward_do_not_wait_for_ever(store: Store) -> None:
+@pytest.mark.parametrize(("end", "taken"), [(None, "refused"), ("stop", "refused"), ("exited", "answered")])
+def test_prompts_that_nobody_is_left_to_bring_forward_do_not_wait_for_ever(
+    store: Store, end: str | None, taken: str
+) -> None:
+    """A program that ended by itself is through with what it had taken."""
     agent = add(store)
     states = {"a": "queued", "b": "typed", "c": "accepted", "d": "answered"}
     with store.transaction():
         for receipt_id, state in states.items():
             store.set_receipt(receipt_id, agent.id, "do it", state, "", 1.0)
 
-    assert judged(store, agent).status is Status.LOST
+    if end is not None:
+        write_record(folder(agent) / "exit.json", Exit(end, 2.0, code=0))
+    assert judged(store, agent).has_ended
 
     found = {receipt.id: (receipt.state, receipt.reason) for receipt in store.receipts(agent.id)}
     ended = "the program has ended"
     assert found == {
         "a": ("refused", ended),
         "b": ("refused", ended),
-        "c": ("answered", ended),
+        "c": (taken, ended),
         "d": ("answered", ""),
     }
 
