@@ -112,9 +112,10 @@ class Dealings:
 
     # ── what is observed ────────────────────────────────────────────────────────────────────────────────────────
 
-    def output(self, now: float) -> None:
+    def output(self, now: float, *, is_own: bool = True) -> None:
+        """Something was printed; by the program of its own accord, or as an echo or a redraw."""
         self._last_output = now
-        self._judge.output(now)
+        self._judge.output(now, is_own=is_own)
         if self._next_screen is None:
             self._next_screen = now + SCREEN_SECONDS
 

@@ -27,6 +27,7 @@ from typing import Any, NoReturn
 
 from fleet_tui import prompts, wire
 from fleet_tui.dealings import Dealings
+from fleet_tui.echoes import Echoes
 from fleet_tui.foreground import Foreground
 from fleet_tui.frames import Frames, Viewer
 from fleet_tui.holder import Events, RunSpec
@@ -52,6 +53,8 @@ BEAT_SECONDS = 5.0
 QUIET_SECONDS = 0.8
 """Without output for this long, the scrollback is compressed: half a millisecond for a thousand lines."""
 FLUSH_SECONDS = 1.0
+REDRAW_SECONDS = 0.5
+"""What a program prints so soon after its terminal got another size is it drawing itself anew."""
 LAST_READS = 64
 """How much is still heard of a client that has hung up: a message of any size."""
 NOTE_SECONDS = 1.0
@@ -95,11 +98,13 @@ class Server:
         self._sizes = Sizes((cols, rows))
         self._dealings = Dealings(spec, self._screen, self._queue_input, self._tell)
         self._foreground = Foreground(master)
+        self._echoes = Echoes(master)
         self._sources: dict[int, Callable[[], None]] = {}
         now = time.monotonic()
         self._next_lines = now
         self._next_beat = now
         self._last_output = now
+        self._resized_at = now - REDRAW_SECONDS
         self._held_since: float | None = None
         self._compressed = True
         self._restore_size_at: float | None = None
@@ -240,7 +245,8 @@ class Server:
         replies = self._screen.take_replies()
         if replies and len(self._input) < REPLY_LIMIT:
             self._queue_input(replies)
-        self._dealings.output(now)
+        is_own = not self._echoes.are_all_of(data) and now >= self._resized_at + REDRAW_SECONDS
+        self._dealings.output(now, is_own=is_own)
         for note in self._screen.take_notes():
             self._take_note(note, now)
 
@@ -462,6 +468,7 @@ class Server:
         if len(self._input) + len(data) > INPUT_LIMIT:
             return False
         self._input += data
+        self._echoes.typed(data)
         self._write_input()
         return True
 
@@ -496,6 +503,7 @@ class Server:
         if (cols, rows) == (self._screen.cols, self._screen.rows):
             return
         self._screen.resize(cols, rows)
+        self._resized_at = time.monotonic()
         self._set_terminal_size(self._screen.cols, self._screen.rows)
         self._transcript.resized(self._screen.cols, self._screen.rows)
         self._frames.resized()

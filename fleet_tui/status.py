@@ -126,7 +126,10 @@ class Judge:
 
     # ── what is heard ───────────────────────────────────────────────────────────────────────────────────────────
 
-    def output(self, now: float) -> None:
+    def output(self, now: float, *, is_own: bool = True) -> None:
+        """Something was printed. Of a program that only prints, an echo or a redraw says nothing once it has begun."""
+        if not (is_own or self.speaks or self._basis.status is Status.STARTING):
+            return
         self._last_output = now
         if not self.in_setup:
             self.busy += not self.speaks

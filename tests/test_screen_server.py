@@ -17,6 +17,7 @@ from fleet_tui import transcript, wire
 from fleet_tui.frames import MAX_UNACKNOWLEDGED
 from fleet_tui.holder import read_events, read_holder
 from fleet_tui.inputs import KeyEvent
+from fleet_tui.prompts import UNKNOWABLE
 from fleet_tui.screen_server import INPUT_LIMIT
 from fleet_tui.session import Session, View, final_view
 from fleet_tui.transcript import last_lines
@@ -575,3 +576,38 @@ def test_a_report_made_while_nobody_has_the_terminal_is_told_before_it_goes(tmp_
     ) as holder:
         wait_until(lambda: ("working", "osc7501") in told(holder), "the program's own report")
         wait_until(lambda: ("error", "osc7501") in told(holder), "the report about it")
+
+
+# ── what is not the program's doing ─────────────────────────────────────────────────────────────────────────────
+
+
+def test_the_echo_of_a_prompt_does_not_show_that_it_was_taken(tmp_path: Path) -> None:
+    with start_holder(tmp_path, ["sleep", "1000"]) as holder, holder.session() as session:
+        wait_for_status(session, "idle")
+        with holder.session(rate=0) as other:
+            other.ask("prompt", id="p1", text="are you there?")
+
+        wait_until(lambda: events(holder, "receipt")[-1]["reason"] == UNKNOWABLE, "all that can be known")
+        assert "are you there?" in transcript.tail(holder.folder, 100).decode()
+        assert [one["state"] for one in events(holder, "receipt")] == ["queued", "typed", "typed"]
+        assert told(holder)[-1] == ("idle", "silence")
+
+
+def test_what_a_program_prints_after_the_echo_shows_that_it_was_taken(tmp_path: Path) -> None:
+    with start_holder(tmp_path, agent("echoes")) as holder, holder.session() as session:
+        wait_for_status(session, "idle")
+        with holder.session(rate=0) as other:
+            other.ask("prompt", id="p1", text="are you there?")
+
+        wait_until(lambda: events(holder, "receipt")[-1]["state"] == "answered", "an answer")
+
+
+def test_drawing_itself_in_another_size_is_no_work(tmp_path: Path) -> None:
+    with start_holder(tmp_path, agent("drawing")) as holder:
+        with holder.session() as session:
+            wait_for_status(session, "idle")
+        with holder.session(kind="terminal", cols=91, rows=31) as session:
+            assert is_drawn(session, 91, 31)
+            session.ask("ping")
+
+        assert told(holder)[-1] == ("idle", "silence")
