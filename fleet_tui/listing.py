@@ -61,6 +61,11 @@ def word(agent: Agent) -> str:
     return str(agent.status)
 
 
+def lost(agent: Agent) -> str:
+    """What of its output is missing in its log, in words; empty where nothing is."""
+    return f"! {memory(agent.lost_output)} of output not kept: no space" if agent.lost_output else ""
+
+
 def age(seconds: float) -> str:
     """One unit, as short as possible: 40s 12m 3h 2d."""
     for limit, size, unit in ((60, 1, "s"), (3600, 60, "m"), (86_400, 3600, "h")):
@@ -156,6 +161,7 @@ def _record(agent: Agent, used: Usage | None, spent: Spending | None, prompts: P
         "run": agent.run,
         "port_base": agent.port_base,
         "trash": agent.trash,
+        "lost_output": agent.lost_output,
     }
 
 
@@ -259,7 +265,7 @@ def _cells(agent: Agent, used: Usage, spent: Spending, now: float) -> dict[str, 
         percent(spent),
         dollars(spent.cost),
         age(ended - agent.created_at),
-        " ".join((agent.status_detail if is_explained else agent.prompt).split()),
+        " ".join((agent.status_detail if is_explained else lost(agent) or agent.prompt).split()),
     )
     return {column: _clean(cell) for column, cell in zip(COLUMNS, cells, strict=True)}
 

@@ -104,6 +104,8 @@ class Agent:
     port_base: int = 0
     branch_made: bool = True
     """Whether the branch was made for this agent; only such a branch may be deleted with it."""
+    lost_output: int = 0
+    """Bytes that its program printed and that could not be kept: no space was left."""
 
     @property
     def has_ended(self) -> bool:

@@ -134,6 +134,8 @@ def _project(store: Store, agent: Agent, event: Mapping[str, Any]) -> None:
         store.move_receipt(
             str(data.get("prompt", "")), str(data.get("state", "")), str(data.get("reason", "")), at
         )
+    elif event["kind"] == "output-lost":
+        store.change(agent.id, at, lost_output=int(data.get("bytes", 0)))
     elif event["kind"] == "session" and data.get("id"):
         store.change(agent.id, at, session_id=str(data["id"]))
 
@@ -156,6 +158,7 @@ def _mark_end(store: Store, agent: Agent, folder: Path) -> None:
             exit_code=end.code,
             exit_signal=end.signal,
             ended_at=end.at,
+            lost_output=max(agent.lost_output, end.lost_output),
             evidence=Evidence(
                 "reconcile" if status is Status.LOST else "exit", end.reason or _how(end), end.at
             ),

@@ -19,7 +19,7 @@ from fleet_tui.holder import is_held
 from fleet_tui.models import Agent, Evidence, Receipt, Status
 from fleet_tui.session import Session
 from fleet_tui.store import Store
-from fleet_tui.values import asdict, dataclass
+from fleet_tui.values import asdict, dataclass, replace
 
 PROMPT_LIMIT = 256 * 1024
 ANSWER_SECONDS = 10.0
@@ -213,6 +213,8 @@ class Why:
     quiet_for: float | None = None
     lines: tuple[str, ...] = ()
     cols: int = 0
+    lost_output: int = 0
+    """Bytes of its output that could not be kept."""
 
 
 def why(agent: Agent) -> Why:
@@ -228,6 +230,7 @@ def why(agent: Agent) -> Why:
         evidence.at if evidence else agent.status_since,
         evidence.choices if evidence else (),
         title=agent.title,
+        lost_output=agent.lost_output,
     )
     return known if agent.has_ended else _as_the_holder_knows(agent, known)
 
@@ -242,10 +245,14 @@ def _as_the_holder_knows(agent: Agent, known: Why) -> Why:
     others = tuple(
         _sign(source) for source in said.get("sources", ()) if source["source"] != told.get("source")
     )
-    return Why(
-        known.agent, known.status, known.detail, known.source, known.rule, known.text, known.at, known.choices, others,
-        str(said.get("title", "")), said.get("quiet_for"), tuple(said.get("lines", ())), int(said.get("cols", 0)),
-    )  # fmt: skip
+    return replace(
+        known,
+        others=others,
+        title=str(said.get("title", "")),
+        quiet_for=said.get("quiet_for"),
+        lines=tuple(said.get("lines", ())),
+        cols=int(said.get("cols", 0)),
+    )
 
 
 def _sign(source: Mapping[str, Any]) -> Sign:

@@ -19,7 +19,7 @@ from fleet_tui.errors import NotFound, StoreError
 from fleet_tui.models import ENDED, Agent, Batch, Evidence, FleetState, Prompted, Receipt, Status
 from fleet_tui.values import asdict, fields
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 BUSY_SECONDS = 10.0
 NETWORK_FILESYSTEMS = frozenset(
     {"nfs", "nfs4", "cifs", "smb3", "smbfs", "sshfs", "fuse.sshfs", "9p", "afs", "ceph"}
@@ -42,6 +42,7 @@ create table spending (
 ) strict;
 create index if not exists receipt_by_agent on receipt (agent)
 """,
+    2: "alter table agent add column lost_output integer not null default 0",
 }
 """From version N to N + 1: statements that only add. Version 1 is schema.sql."""
 

@@ -297,15 +297,22 @@ class Lines:
         self._is_cut = False
         self.lost = 0
         """Lines that could not be written since this writer began."""
+        self._untold = 0
+        """Those of them that the log does not say so of yet."""
 
     def append(self, lines: Sequence[str]) -> None:
         for start in range(0, len(lines), 512):
             part = lines[start : start + 512]
+            mark = (
+                [f"[lines that could not be kept, no space was left: {self._untold}]"] if self._untold else []
+            )
             try:
-                self._append(_as_lines(part))
+                self._append(_as_lines([*mark, *part]))
+                self._untold = 0
             except OSError:
                 self.close()
                 self.lost += len(part)
+                self._untold += len(part)
 
     @property
     def end(self) -> LogPlace:

@@ -15,12 +15,13 @@ from typing import Any
 
 import pytest
 
-from fleet_tui import paths
+from fleet_tui import listing, paths
 from fleet_tui.holder import Events, Exit, ExitRecord, Holder, take_lock, write_record
 from fleet_tui.intents import Intent
 from fleet_tui.models import Agent, Batch, Status
 from fleet_tui.processes import boot_id, here
 from fleet_tui.reconcile import copy_row, reconcile, restore
+from fleet_tui.speaking import why
 from fleet_tui.store import Store
 
 
@@ -135,6 +136,21 @@ def test_a_launcher_that_died_before_the_holder_is_a_failed_creation(store: Stor
 
     assert (found.status, found.status_detail) == (Status.FAILED, "interrupted while creating")
     assert found.evidence is not None
+
+
+def test_output_that_could_not_be_kept_is_told_while_it_runs_and_afterwards(store: Store) -> None:
+    agent = add(store)
+    record_holder(agent)
+    with held(agent):
+        Events(folder(agent)).append("output-lost", 2.0, bytes=3 << 20)
+        assert judged(store, agent).lost_output == 3 << 20
+
+    write_record(folder(agent) / "exit.json", Exit("exited", 3.0, code=0, lost_output=5 << 20))
+    ended = judged(store, agent)
+
+    assert ended.lost_output == 5 << 20
+    assert listing.lost(ended) == "! 5M of output not kept: no space"
+    assert why(ended).lost_output == 5 << 20
 
 
 @pytest.mark.parametrize(("end", "taken"), [(None, "refused"), ("stop", "refused"), ("exited", "answered")])

@@ -398,6 +398,9 @@ def test_a_store_of_the_first_version_is_opened_with_all_that_is_in_it(store: St
         tables = {name for (name,) in db.execute("select name from sqlite_master where type = 'table'")}
         for newer in [name for name in tables if f"table {name} " not in script and "sqlite" not in name]:
             db.execute(f"drop table {newer}")
+        columns = [name for _, name, *_ in db.execute("pragma table_info(agent)")]
+        for newer in [name for name in columns if f"    {name} " not in script]:
+            db.execute(f"alter table agent drop column {newer}")
         db.execute("pragma user_version = 1")
         db.commit()
 

@@ -258,8 +258,9 @@ def test_a_write_that_fails_leaves_a_gap_and_nothing_else(tmp_path: Path) -> Non
     assert transcript.read(tmp_path, 600, 10) == (850, pattern(850, 10))
     assert transcript.tail(tmp_path, 60) == pattern(490, 10) + pattern(850, 50)
     assert Transcript(tmp_path).end == 900
-    first, cut, after = transcript.last_lines(tmp_path, 10)
+    first, cut, mark, after = transcript.last_lines(tmp_path, 10)
     assert (first, after) == ("before", "after")
+    assert mark == "[lines that could not be kept, no space was left: 1]"
     assert set(cut) == {"x"}
 
 
@@ -307,7 +308,8 @@ def test_a_full_disk_costs_output_and_no_more(small_disk: Path) -> None:
     assert output.lost == lost
     assert [offset for offset, _ in runs] == [0, 60_000]
     assert all(data == pattern(offset, len(data)) for offset, data in runs)
-    assert transcript.last_lines(small_disk, 1) == ["found"]
+    mark = f"[lines that could not be kept, no space was left: {lines.lost}]"
+    assert transcript.last_lines(small_disk, 2) == [mark, "found"]
     output.close()
     lines.close()
 

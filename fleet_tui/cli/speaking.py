@@ -218,6 +218,10 @@ def _facts(found: Why) -> list[tuple[str, str]]:
         facts.append(("since", time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(found.at))))
     if found.quiet_for is not None:
         facts.append(("quiet", f"for {found.quiet_for:.0f} s"))
+    if found.lost_output:
+        facts.append(
+            ("lost", f"{found.lost_output} bytes of its output could not be kept: no space was left")
+        )
     for sign in found.others:
         word = "agrees" if sign.status == found.status else "disagrees"
         more = ": ".join(filter(None, (sign.rule, sign.text)))
