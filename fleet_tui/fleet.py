@@ -504,6 +504,7 @@ class Fleet:
 
     def receipts(self, agent: Agent) -> list[Receipt]:
         """The prompts of an agent with how far each has come, oldest first."""
+        reconcile.reconcile(self.store)
         return self.store.receipts(agent.id)
 
     def wait_for_answer(self, receipt: Receipt, *, seconds: float | None = None) -> Receipt:
@@ -526,7 +527,7 @@ class Fleet:
         """Other words for a prompt that waits, named by its place or id."""
         from fleet_tui import speaking
 
-        speaking.reword(agent, which, text)
+        speaking.reword(self.store, agent, which, text)
 
     def cancel(self, agent: Agent, which: str) -> None:
         """Take back a prompt that waits, named by its place or id."""

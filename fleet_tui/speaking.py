@@ -120,11 +120,13 @@ def find_waiting(agent: Agent, which: str) -> str:
     )
 
 
-def reword(agent: Agent, which: str, text: str) -> None:
+def reword(store: Store, agent: Agent, which: str, text: str) -> None:
     check_prompt(text)
     found = find_waiting(agent, which)
     with open_session(agent, rate=0) as session:
         _demand(session.ask("reword", prompt=found, text=text)["done"], agent)
+    with store.transaction():
+        store.reword_receipt(found, agent.id, text, time.time())
 
 
 def cancel(agent: Agent, which: str) -> None:

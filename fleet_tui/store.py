@@ -336,6 +336,11 @@ class Store:
         )
         self._journal(at, agent_id, "receipt", {"id": receipt_id, "state": state, "reason": reason})
 
+    def reword_receipt(self, receipt_id: str, agent_id: str, text: str, at: float) -> None:
+        """A prompt that waits was given other words."""
+        self._db.execute("update receipt set text = ? where id = ?", (text, receipt_id))
+        self._journal(at, agent_id, "receipt", {"id": receipt_id, "text": text})
+
     def move_receipt(self, receipt_id: str, state: str, reason: str, at: float) -> None:
         """What the holder says of a prompt. It only goes forward: news may come by two ways."""
         self._db.execute(

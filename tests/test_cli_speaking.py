@@ -208,7 +208,8 @@ def test_the_queue_is_shown_changed_and_shortened(cli: Cli, crew: Crew) -> None:
     cli.ok("queue", agent.name, "--edit", "2", "TWO")
     out = cli.ok("queue", agent.name, "--cancel", "1")
 
-    assert [line.split() for line in out.splitlines()][-2:] == [
+    assert [line.split() for line in out.splitlines()][-3:] == [
+        ["refused", "one", "(cancelled)"],
         ["1", "queued", "TWO"],
         ["2", "queued", "three"],
     ]
@@ -218,6 +219,8 @@ def test_the_queue_is_shown_changed_and_shortened(cli: Cli, crew: Crew) -> None:
     assert cli("queue", agent.name, "--cancel", "9").code == 3
     crew.fleet.answer(agent.name, "1")
     wait_until(lambda: written(agent, "prompts") == ["TWO", "three"], seconds=20)
+    given = json.loads(cli.ok("queue", agent.name, "--json"))["given"]
+    assert [entry["text"] for entry in given][-3:] == ["one", "TWO", "three"]
 
 
 def test_a_first_prompt_that_nothing_is_heard_of_does_not_wait(cli: Cli, crew: Crew) -> None:
