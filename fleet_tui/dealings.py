@@ -119,6 +119,12 @@ class Dealings:
         if self._next_screen is None:
             self._next_screen = now + SCREEN_SECONDS
 
+    def falls_silent(self, now: float) -> bool:
+        return self._judge.falls_silent(now)
+
+    def computed(self, now: float) -> None:
+        self._judge.computed(now)
+
     def titled(self, title: str, now: float) -> None:
         self._title = title
         self._judge.titled(title, now)

@@ -1,4 +1,5 @@
-"""Who has the terminal: what a program in a shell reports of itself holds only as long as that program is there.
+"""Who has the terminal: what a program in a shell reports of itself holds only as long as that program is there, and
+what computes is not idle because it is silent.
 
 The agent's own program is nobody who comes and goes: its end is the end of the run, and what it reported last stands.
 """
@@ -8,6 +9,10 @@ from __future__ import annotations
 import contextlib
 import os
 
+from fleet_tui import processes
+
+MOST_LOOKED_AT = 64
+"""Processes; a program with more of them at work is hardly waiting for anybody."""
 SETTLED_SECONDS = 0.5
 """Who has reported twice, so far apart, reports of itself; a single `printf` reports for somebody else, and what has
 the terminal when that is heard may be the program after it."""
@@ -37,6 +42,21 @@ class Foreground:
         self._group = 0
         return self._reports_of_itself
 
+    def is_computing(self) -> bool:
+        """Whether any process of the terminal's program runs on a processor or waits for a disk right now."""
+        with contextlib.suppress(OSError):
+            waiting = [os.getsid(os.tcgetpgrp(self._terminal))]
+            for _ in range(MOST_LOOKED_AT):
+                if not waiting:
+                    return False
+                pid = waiting.pop()
+                found = processes.look_up(pid)
+                if found is not None and found.state in _AT_WORK:
+                    return True
+                waiting += _children(pid)
+            return True
+        return False
+
     def _guest(self) -> int:
         """The group in the foreground; 0 for the program that the terminal was made for, the first of its session."""
         with contextlib.suppress(OSError):
@@ -45,6 +65,18 @@ class Foreground:
                 return 0 if os.getsid(group) == group else group
             return group
         return 0
+
+
+_AT_WORK = frozenset({"R", "D"})
+
+
+def _children(pid: int) -> list[int]:
+    """Those that its first thread has started; none where the system does not tell."""
+    try:
+        with open(f"/proc/{pid}/task/{pid}/children", "rb") as file:  # noqa: PTH123 - a path object costs more than the read
+            return [int(child) for child in file.read().split()]
+    except OSError:
+        return []
 
 
 def _exists(group: int) -> bool:

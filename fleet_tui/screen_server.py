@@ -413,6 +413,8 @@ class Server:
             self._resize(*size)
         if self._title is not None and now >= self._next_title:
             self._tell_title()
+        if self._dealings.falls_silent(now) and self._foreground.is_computing():
+            self._dealings.computed(now)
         self._deal(now)
         # Not before its last words have been told.
         if self._foreground.has_left():

@@ -135,6 +135,16 @@ class Judge:
             self.busy += not self.speaks
             self._basis = Observed(Status.WORKING, source="output")
 
+    def falls_silent(self, now: float) -> bool:
+        """Whether its silence is about to be taken for waiting."""
+        due = None if self.in_setup or not self._signals.quiet_is_idle else self._silence_due(now)
+        return due is not None and now >= due
+
+    def computed(self, now: float) -> None:
+        """It prints nothing, but it is at work."""
+        self._last_output = now
+        self._basis = Observed(Status.WORKING, source="output", text="it prints nothing, and computes")
+
     @property
     def calm_at(self) -> float:
         """When its calm can be believed; 0 at once. A hook may tell of a turn before the program's own report does."""

@@ -611,3 +611,25 @@ def test_drawing_itself_in_another_size_is_no_work(tmp_path: Path) -> None:
             session.ask("ping")
 
         assert told(holder)[-1] == ("idle", "silence")
+
+
+COMPUTES = r"""
+import os, sys, time
+print("begin", flush=True)
+until = time.monotonic() + 5.0
+while time.monotonic() < until:
+    pass
+os.write(1, b"end\r\n")
+sys.stdin.read()
+"""
+
+
+def test_a_program_that_computes_in_silence_is_not_idle(tmp_path: Path) -> None:
+    with (
+        start_holder(tmp_path, [sys.executable, "-c", COMPUTES]) as holder,
+        holder.session() as session,
+    ):
+        assert shows("end", session)
+        assert ("idle", "silence") not in told(holder)
+
+        wait_for_status(session, "idle")

@@ -384,3 +384,21 @@ def test_nothing_is_taken_from_what_setup_commands_print() -> None:
     found.showed(["May I go?"], 1.0)
 
     assert judged(found, 9.0) == ("setup", "launcher")
+
+
+def test_silence_in_which_it_computes_is_work_until_it_rests() -> None:
+    found = rules(quiet_is_idle=True)
+    found.output(10.0)
+    found.settle(10.0)
+    silent = 10.0 + QUIET_SECONDS
+    assert not found.falls_silent(silent - 0.01)
+    assert found.falls_silent(silent)
+
+    found.computed(silent)
+    told = found.settle(silent)
+    assert told is not None
+    assert (told.status, told.text) == ("working", "it prints nothing, and computes")
+
+    rested = found.settle(silent + QUIET_SECONDS)
+    assert rested is not None
+    assert rested.status == "idle"
