@@ -49,6 +49,9 @@ class Hooks:
         with contextlib.suppress(OSError):
             # For both directions, so that it never reads as closed when the last hook has gone.
             self._bell = os.open(self._folder / "bell", os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
+        if any(self._folder.glob("*.json")):
+            # What rang while nobody had the bell open was not kept by it.
+            self._ring()
 
     @property
     def bell(self) -> int:

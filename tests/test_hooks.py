@@ -84,6 +84,17 @@ def test_an_event_reaches_the_holder_and_leaves_nothing_behind(run: Path) -> Non
     assert left(run) == ["bell"]
 
 
+def test_an_event_that_came_before_its_holder_is_not_left_lying(run: Path) -> None:
+    """A program may be quicker than its first screen server, and there is nobody yet to hear the bell."""
+    end_of(start(run, {"hook_event_name": "SessionStart"}))
+
+    holder = hooks.Hooks(run)
+
+    assert is_rung(holder)
+    assert payloads(holder.take()) == [{"hook_event_name": "SessionStart"}]
+    assert not is_rung(holder)
+
+
 def test_events_come_in_their_order(run: Path) -> None:
     holder = hooks.Hooks(run)
     for number in range(8):
