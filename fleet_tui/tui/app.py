@@ -122,7 +122,9 @@ class FleetApp(Sturdy, HostedApp[None], inherit_bindings=False):
         self._vigil.tick()
 
     def on_fleet_changed(self, event: FleetChanged) -> None:
-        self.dashboard.state = event.state
+        # One that was posted before the dashboard was last brought up to date would take it back.
+        if event.state is self.fleet_state:
+            self.dashboard.state = event.state
 
     def _saw(self, sights: Sights) -> None:
         self.post_message(SightsChanged(sights))
@@ -131,6 +133,8 @@ class FleetApp(Sturdy, HostedApp[None], inherit_bindings=False):
         self.dashboard.sights = event.sights
         # The worker has looked through the store before it says what it sees.
         if not self._vigil.has_begun:
+            # What is summed up has to be on the list as well: both are gone through with the same key.
+            self.dashboard.state = self.fleet_state = self._feed.read()
             self._vigil.begin()
 
     def watch_app_focus(self, has_focus: bool) -> None:

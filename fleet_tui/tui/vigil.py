@@ -46,10 +46,10 @@ class Vigil:
         desk.away_actions.is_awaited = True
 
     def begin(self) -> None:
-        """The store has been brought up to date: what it says now is old, and told as a summary."""
+        """The dashboard shows a store that was brought up to date: that is old, and told as a summary."""
         self.has_begun = True
         self._desk.away_actions.is_awaited = False
-        state = self._fleet.snapshot()
+        state = self._desk.state
         self._attention.begin(state)
         self._journal = state.journal_id
         mark = read_mark(self._file)

@@ -189,6 +189,30 @@ def test_coming_back_one_is_told_what_has_happened_and_goes_through_it(
     drive(go())
 
 
+def test_as_soon_as_it_is_told_who_waits_the_list_knows_them_too(
+    fleet: Fleet, repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # The worker is quicker than the next look into the store.
+    monkeypatch.setattr("fleet_tui.tui.app.POLL_SECONDS", 3600.0)
+
+    async def go() -> None:
+        alpha, _, gamma = three(fleet, tmp_path)
+        left(fleet)
+        gamma.say("blocked", kind="permission", text="rm -rf x?")
+        wait_until(
+            lambda: "blocked" in (paths.run(gamma.agent.id, 1) / "events.jsonl").read_text(), "it asks"
+        )
+        async with opened(repository) as driven:
+            await driven.until(lambda: driven.desk.away_actions.is_shown, "the summary")
+            assert driven.status("gamma") == "blocked"
+            await driven.press("escape")
+            assert driven.desk.selected == alpha.agent.id
+            await driven.press("right_square_bracket")
+            assert driven.desk.selected == gamma.agent.id
+
+    drive(go())
+
+
 def test_any_key_closes_the_summary_and_does_what_it_always_does(
     fleet: Fleet, repository: Path, tmp_path: Path
 ) -> None:
