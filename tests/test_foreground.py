@@ -8,9 +8,9 @@ import signal
 import pexpect
 import pytest
 
+from fleet_tui import processes
 from fleet_tui.foreground import SETTLED_SECONDS, Foreground
 from tests.holders import wait_until
-from tests.programs import is_alive
 
 AT_FIRST, LATER = 1.0, 1.0 + SETTLED_SECONDS
 
@@ -32,7 +32,8 @@ def test_only_a_program_in_a_shell_leaves_what_it_reported(command: list[str], l
         os.kill(reporting, signal.SIGKILL)
         if not leaves:
             terminal.wait()
-        wait_until(lambda: not is_alive(reporting), "its end")
+        # The group is there until its shell has heard of the end.
+        wait_until(lambda: processes.look_up(reporting) is None, "its end")
 
         assert foreground.has_left() is leaves
         assert not foreground.has_left()
