@@ -85,6 +85,7 @@ def launchers() -> list[int]:
 
 def test_a_launcher_that_is_called_for_nothing_ends_when_it_is_dismissed() -> None:
     launcher.call()
+    wait_until(lambda: bool(launchers()), "its command line")
     called = launchers()
 
     launcher.dismiss()
@@ -97,6 +98,7 @@ def test_a_launcher_that_nobody_listens_to_any_more_is_taken_note_of_by_the_next
     unheard = launcher.Launcher()
     unheard.start({}, parallel=1)
     unheard.dismiss()
+    wait_until(lambda: bool(launchers()), "its command line")
     [pid] = launchers()
     wait_until(lambda: not is_alive(pid), "its end")
     assert pid in launchers()
