@@ -120,8 +120,14 @@ def test_a_shutdown_that_the_program_is_told_of_first_is_an_interruption_too(tmp
     with start_holder(tmp_path, agent("echoes")) as holder:
         with holder.session() as session:
             assert shows("ready", session)
-        for pid in (holder.pid, holder.living_server(), holder.keeper_pid):
-            os.kill(pid, signal.SIGTERM)
+        server = holder.living_server()
+        # Its keeper waits for what the server has yet to read, and is told while it does.
+        os.kill(server, signal.SIGSTOP)
+        os.kill(holder.pid, signal.SIGTERM)
+        wait_until(lambda: processes.look_up(holder.pid) is None, "the keeper hearing of the end")
+        os.kill(holder.keeper_pid, signal.SIGTERM)
+        for number in (signal.SIGTERM, signal.SIGCONT):
+            os.kill(server, number)
 
         assert holder.exit().cause == "shutdown"
 
