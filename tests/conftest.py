@@ -54,6 +54,15 @@ def _has_room_for_programs(folder: Path) -> bool:
 _spare_the_machine()
 
 
+def _let_programs_be_interrupted() -> None:
+    """Tests that a shell runs in the background ignore interrupts, and so would all that they start and interrupt."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+_let_programs_be_interrupted()
+
+
 def pytest_collection_finish() -> None:
     """All that stays to the end, the tests themselves above all, need not be looked through for garbage again and
     again: that took a third of the time of a test that opens a dashboard."""
