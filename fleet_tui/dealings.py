@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -106,9 +106,17 @@ class Dealings:
         _, events = read_events(self._folder, 0)
         statuses = (event["data"] for event in reversed(events) if event["kind"] == "status")
         is_known = self._judge.recall(next(statuses, {}), now)
+        self._tell_untold_receipts(events)
         self._hooks.recall()
         self._hear_hooks()
         return is_known
+
+    def _tell_untold_receipts(self, events: Iterable[Mapping[str, Any]]) -> None:
+        """A server that is killed between its record of a prompt and its word of it leaves only the record."""
+        told = {event["data"].get("prompt"): event["data"] for event in events if event["kind"] == "receipt"}
+        for receipt in self._prompts.receipts():
+            if receipt != told.get(receipt["prompt"]):
+                self._tell("receipt", **receipt)
 
     # ── what is observed ────────────────────────────────────────────────────────────────────────────────────────
 

@@ -169,6 +169,14 @@ class Prompts:
     def receipt_of(self, prompt_id: str) -> dict[str, Any] | None:
         return self.receipt(prompt_id) if prompt_id in self._all else None
 
+    def receipts(self) -> list[dict[str, Any]]:
+        """Of all but those that are just being typed, of which nothing is told until that is done."""
+        return [
+            self.receipt(one.id)
+            for one in self._all.values()
+            if one.state == "queued" or one.state not in _UNSENT
+        ]
+
     def waiting(self) -> list[dict[str, Any]]:
         """Those that are not typed yet, in order."""
         queued = [prompt for prompt in self._all.values() if prompt.state == "queued"]

@@ -13,7 +13,7 @@ import pytest
 
 from fleet_tui import hooks
 from fleet_tui.dealings import DECIDE_SECONDS, RETRY_SECONDS, Dealings
-from fleet_tui.holder import RunSpec
+from fleet_tui.holder import Events, RunSpec
 from fleet_tui.models import Status
 from fleet_tui.screen import Screen
 from fleet_tui.signals import Rule, Signals
@@ -146,3 +146,18 @@ def test_what_was_told_before_a_restart_is_not_told_again(folder: Path) -> None:
 
     assert table.dealings.status().status is Status.DONE
     assert table.told == []
+
+
+def test_a_receipt_that_was_written_and_not_told_before_a_restart_is_told(folder: Path) -> None:
+    receipts = {"p0": "answered", "p1": "accepted", "p2": "pasted", "p3": "queued"}
+    events = Events(folder)
+    for prompt in ("p0", "p3"):
+        events.append("receipt", 1.0, prompt=prompt, state="queued", reason="", note="")
+    records = [{"id": name, "text": "x", "state": state} for name, state in receipts.items()]
+    (folder / "prompts.jsonl").write_text("".join(json.dumps(record) + "\n" for record in records))
+    table = Table(folder)
+
+    table.dealings.begin(restarted=True)
+
+    told = {event["prompt"]: event["state"] for event in table.told if event["kind"] == "receipt"}
+    assert told == {"p0": "answered", "p1": "accepted"}
