@@ -7,12 +7,13 @@ serves no clients. Imports nothing once it runs.
 from __future__ import annotations
 
 import contextlib
+import re
 import time
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from fleet_tui import approvals, hooks
+from fleet_tui import approvals, hooks, transcript
 from fleet_tui.answers import Answer, decision, is_same_question, understand
 from fleet_tui.cells import INVERSE, Style
 from fleet_tui.event_stream import Conversation, EventStream
@@ -23,7 +24,7 @@ from fleet_tui.policy import Malformed, Policy, Request
 from fleet_tui.prompts import ENDED, Program, Prompts, Step
 from fleet_tui.screen import Screen
 from fleet_tui.signals import Signals, at_path, in_values, told
-from fleet_tui.status import Judge, Observed
+from fleet_tui.status import REPORT_BYTES, Judge, Observed
 
 SCREEN_SECONDS = 0.1
 """How often a screen that changes is read for signs of the program's status."""
@@ -34,6 +35,11 @@ RETRY_SECONDS = 0.02
 DECIDE_SECONDS = 5.0
 """A hook that waits for a decision on a question nobody sees asked is let go after this; one that does not listen to
 its decision for so long has been killed."""
+
+UNTOLD_BYTES = 1 << 17
+"""How much output may have been read and not judged; it is read in pieces half as large."""
+
+_REPORT = re.compile(rb"\x1b\]7501;([^\x07\x18\x1a\x1b]*)(?:\x07|\x1b\\)")
 
 Reply = Callable[..., None]
 """Answers whoever asked, with fields of a message."""
@@ -106,16 +112,28 @@ class Dealings:
         _, events = read_events(self._folder, 0)
         statuses = (event["data"] for event in reversed(events) if event["kind"] == "status")
         is_known = self._judge.recall(next(statuses, {}), now)
+        self._hear_untold_reports(events, now)
         self._tell_untold_receipts(events)
         self._hooks.recall()
         self._hear_hooks()
         return is_known
 
+    def _hear_untold_reports(self, events: Iterable[Mapping[str, Any]], now: float) -> None:
+        """What a program reported last may be in the transcript alone: its server was killed before it could tell."""
+        told_until = max((event["data"].get("offset", 0) for event in events), default=0)
+        printed = transcript.segments(self._folder)
+        since = max(told_until, printed[-1].end - UNTOLD_BYTES) if printed else 0
+        # One of which only the beginning had been heard ends behind that place.
+        start, data = transcript.read(self._folder, max(0, since - REPORT_BYTES), UNTOLD_BYTES + REPORT_BYTES)
+        for report in _REPORT.finditer(data):
+            if start + report.end() > since:
+                self._judge.reported(report[1].decode("utf-8", "replace"), now)
+
     def _tell_untold_receipts(self, events: Iterable[Mapping[str, Any]]) -> None:
         """A server that is killed between its record of a prompt and its word of it leaves only the record."""
         told = {event["data"].get("prompt"): event["data"] for event in events if event["kind"] == "receipt"}
         for receipt in self._prompts.receipts():
-            if receipt != told.get(receipt["prompt"]):
+            if not receipt.items() <= told.get(receipt["prompt"], {}).items():
                 self._tell("receipt", **receipt)
 
     # ── what is observed ────────────────────────────────────────────────────────────────────────────────────────

@@ -109,6 +109,8 @@ class Server:
         self._compressed = True
         self._restore_size_at: float | None = None
         self._lost_told = 0
+        self._judged = 0
+        """Up to which offset of the transcript all that it says of the status has been told."""
         self._title: str | None = None
         """One that is still to be told."""
         self._told_title = ""
@@ -424,6 +426,7 @@ class Server:
 
     def _deal(self, now: float) -> None:
         self._dealings.tick(now, is_reading=not self._input, ended=self._how_ended)
+        self._judged = self._transcript.end
 
     def _beat(self, now: float) -> None:
         self._next_beat = now + BEAT_SECONDS
@@ -461,7 +464,10 @@ class Server:
     def _tell(self, kind: str, **data: object) -> None:
         """Note what has happened, and say it to all who listen."""
         at = time.time()
-        self._events.append(kind, at, **data)
+        if kind == "status":
+            self._judged = self._transcript.end
+        # The server after this one goes on from there.
+        self._events.append(kind, at, **data, offset=self._judged)
         self._broadcast(wire.pack(kind, at=at, lost=self._transcript.lost, **data))
 
     # ── input ───────────────────────────────────────────────────────────────────────────────────────────────────

@@ -17,6 +17,7 @@ from fleet_tui.holder import Events, RunSpec
 from fleet_tui.models import Status
 from fleet_tui.screen import Screen
 from fleet_tui.signals import Rule, Signals
+from fleet_tui.transcript import Transcript
 
 ASKED = Rule("permission", Status.BLOCKED, "permission", where={"event": "Ask"}, text="{command}")
 SHOWN = Rule("asks", Status.BLOCKED, "permission", match=r"(?P<text>May I \w+\?) 1\. Yes", over=("hook",))
@@ -161,3 +162,23 @@ def test_a_receipt_that_was_written_and_not_told_before_a_restart_is_told(folder
 
     told = {event["prompt"]: event["state"] for event in table.told if event["kind"] == "receipt"}
     assert told == {"p0": "answered", "p1": "accepted"}
+
+
+@pytest.mark.parametrize(("offset", "status"), [(0, Status.IDLE), (10, Status.IDLE), (30, Status.WORKING)])
+def test_a_report_that_was_read_and_not_told_before_a_restart_is_heard(
+    folder: Path, offset: int, status: Status
+) -> None:
+    """Also one of which only the beginning had been read."""
+    events = Events(folder)
+    events.append("status", 1.0, status="working", source="osc7501", offset=0)
+    events.append("receipt", 2.0, prompt="p0", state="typed", reason="", note="", offset=offset)
+    transcript = Transcript(folder)
+    transcript.write(b"\x1b]7501;state=idle\x1b\\ and so on" + b"\x1b]7501;state=do")
+    transcript.close()
+    table = Table(folder)
+
+    table.dealings.begin(restarted=True)
+    table.tick()
+
+    assert table.dealings.status().status is status
+    assert [event["status"] for event in table.told] == ([] if status is Status.WORKING else ["idle"])

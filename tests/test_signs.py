@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import base64
 import json
+import os
 import random
 import re
+import signal
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,6 +16,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from fleet_tui import transcript
 from fleet_tui.models import Status
 from fleet_tui.signals import KINDS, Rule, Signals
 from fleet_tui.status import Judge
@@ -131,6 +134,20 @@ def fuzzed(tmp_path_factory: pytest.TempPathFactory) -> Any:
     with imitate(tmp_path_factory.mktemp("fuzzed"), SPEAKING) as program:
         program.holder.living_server()
         yield program
+
+
+def test_a_report_that_a_killed_server_had_read_and_not_told_is_heard(tmp_path: Path) -> None:
+    with imitate(tmp_path, SPEAKING) as program:
+        program.order({"report": "state=idle"}, {"report": "state=working"})
+        program.wait_for("working", source="osc7501")
+        # As far as one comes that is killed between its transcript and its judgement.
+        os.kill(program.holder.living_server(), signal.SIGSTOP)
+        with transcript.segments(program.holder.folder)[-1].path.open("ab") as printed:
+            printed.write(b"\x1b]7501;state=done\x07")
+
+        program.kill_server()
+
+        program.wait_for("done", source="osc7501")
 
 
 # ── hooks ────────────────────────────────────────────────────────────────────────────────────────────────────────
