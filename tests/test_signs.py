@@ -24,6 +24,8 @@ from tests.holders import wait_until
 from tests.imitations import SECONDS, Imitation, at_once, imitate, repeat
 
 TIMES = 20
+ROUNDS = 4
+"""Of questions to one program, where a question that was answered may spoil the next."""
 
 SPEAKING = Signals(
     quiet_is_idle=False,
@@ -241,8 +243,12 @@ def test_a_question_whose_hook_was_killed_is_not_asked_again_after_a_replacement
 
 
 def test_an_answer_that_a_hook_was_told_is_not_typed_as_well(tmp_path: Path) -> None:
+    repeat(TIMES // ROUNDS, tmp_path, answer_by_hooks)
+
+
+def answer_by_hooks(folder: Path, _: int) -> None:
     deciding = replace(SPEAKING, decisions={"allow": "{yes}"})
-    with imitate(tmp_path, deciding) as program:
+    with imitate(folder, deciding) as program:
 
         def go_on() -> None:
             """As a program does that has been told by its hook: the dialog goes, and the turn goes on."""
@@ -250,7 +256,7 @@ def test_an_answer_that_a_hook_was_told_is_not_typed_as_well(tmp_path: Path) -> 
             wait_until(lambda: not list(hooks.glob("*.open")), "the hook being told", seconds=SECONDS)
             program.order({"screen": ["on it"]}, {"hook": {"hook_event_name": "UserPromptSubmit"}})
 
-        for _ in range(TIMES):
+        for _ in range(ROUNDS):
             program.order(
                 {"screen": DIALOG},
                 {"hook": {"hook_event_name": "PermissionRequest"}, "arguments": ["decide"]},
