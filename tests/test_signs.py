@@ -536,7 +536,11 @@ def kill_the_server_while_prompts_are_typed(folder: Path, seed: int) -> None:
             if event["state"] == "refused"
         )
         assert len(refused) < 2
-        assert taken(program) == (wanted[: wanted.index(refused[0]) + 1] if refused else wanted)
+        # By the time this is done, it has read what was typed before.
+        program.order({"raw": ""})
+        submitted = wanted[: wanted.index(refused[0])] if refused else wanted
+        # One that is refused may stand there, or its server was killed after it had noted that it would type it.
+        assert taken(program) in (submitted, [*submitted, *refused])
 
 
 def is_final(program: Imitation, number: int) -> bool:
