@@ -187,7 +187,7 @@ def test_prompts_that_wait_are_seen_changed_and_taken_back(fleet: Fleet, reposit
             )
             fleet.answer("fix", "1")
             prompts = Path(agent.worktree) / "prompts"
-            await driven.until(lambda: prompts.exists(), "the prompt arriving")
+            await driven.until(lambda: prompts.exists() and prompts.read_text(), "the prompt arriving")
             assert prompts.read_text() == "first things first!\n"
 
     drive(go())
