@@ -133,6 +133,12 @@ def three(fleet: Fleet, folder: Path) -> list[Reporter]:
     return reporters(fleet, folder, "alpha", "beta", "gamma")
 
 
+def wait_until_heard(one: Reporter, state: str) -> None:
+    """By its holder: the next dashboard that is opened finds it so."""
+    events = paths.run(one.agent.id, 1) / "events.jsonl"
+    wait_until(lambda: f'"status": "{state}"' in events.read_text(), f"{one.agent.name} {state}")
+
+
 def test_the_first_dashboard_ever_says_nothing_and_leaves_a_mark(
     fleet: Fleet, repository: Path, tmp_path: Path
 ) -> None:
@@ -157,12 +163,8 @@ def test_coming_back_one_is_told_what_has_happened_and_goes_through_it(
         alpha.say("done")
         beta.leave(3)
         gamma.say("blocked", kind="permission", text="rm -rf x?")
-        wait_until(
-            lambda: "blocked" in (paths.run(gamma.agent.id, 1) / "events.jsonl").read_text(), "it asks"
-        )
-        wait_until(
-            lambda: "done" in (paths.run(alpha.agent.id, 1) / "events.jsonl").read_text(), "it is done"
-        )
+        wait_until_heard(alpha, "done")
+        wait_until_heard(gamma, "blocked")
         wait_until(lambda: (paths.run(beta.agent.id, 1) / "exit.json").exists(), "its end")
         async with opened(repository) as driven:
             await driven.until(lambda: driven.desk.away_actions.is_shown, "the summary")
@@ -199,9 +201,7 @@ def test_as_soon_as_it_is_told_who_waits_the_list_knows_them_too(
         alpha, _, gamma = three(fleet, tmp_path)
         left(fleet)
         gamma.say("blocked", kind="permission", text="rm -rf x?")
-        wait_until(
-            lambda: "blocked" in (paths.run(gamma.agent.id, 1) / "events.jsonl").read_text(), "it asks"
-        )
+        wait_until_heard(gamma, "blocked")
         async with opened(repository) as driven:
             await driven.until(lambda: driven.desk.away_actions.is_shown, "the summary")
             assert driven.status("gamma") == "blocked"
@@ -222,6 +222,7 @@ def test_any_key_closes_the_summary_and_does_what_it_always_does(
         first, second, _ = three(fleet, tmp_path)
         left(fleet)
         second.say("done")
+        wait_until_heard(second, "done")
         async with opened(repository) as driven:
             desk = driven.desk
             await driven.until(lambda: desk.away_actions.is_shown, "the summary")
@@ -291,6 +292,8 @@ def test_in_a_small_terminal_the_summary_is_whole_and_goes_with_a_key(
     left(fleet, seconds=3600.0)
     for one in agents:
         one.say("done")
+    for one in agents:
+        wait_until_heard(one, "done")
     with PtyApp([], program=PROGRAM, cols=80, rows=24, cwd=repository) as app:
         app.wait_for_text("while you were away")
         app.wait_for_text("3 done")
