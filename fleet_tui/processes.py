@@ -224,15 +224,18 @@ def end_tree(
 
 
 def end_marked(agent_id: str, *, state_folder: str) -> list[int]:
-    """Kill what bears the mark of an agent that has no keeper any more; other holders and all below them are spared."""
+    """Kill what bears the mark of an agent that has no keeper any more, and see it end; other holders and all below
+    them are spared."""
     table = snapshot()
     found = [table[pid] for pid in marked(agent_id, table, started_after=0)]
-    return [
-        process.pid
+    killed = [
+        process
         for process in found
         if not any(holds_fleet_lock(above.pid, state_folder) for above in _upwards(process, table))
         and _send(process, signal.SIGKILL)
     ]
+    _wait_for(killed, _SWEEP_SECONDS, None)
+    return [process.pid for process in killed]
 
 
 def _upwards(process: Process, table: Table) -> Iterator[Process]:

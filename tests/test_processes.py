@@ -17,6 +17,7 @@ from typing import IO, Any
 import pytest
 
 from fleet_tui import processes
+from tests.programs import is_alive
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="subreapers and /proc are Linux's")
 
@@ -531,3 +532,19 @@ def test_it_loads_neither_psutil_nor_ctypes() -> None:
     code = f"import sys, fleet_tui.usage; print([name for name in {heavy} if name in sys.modules])"
 
     assert subprocess.check_output([sys.executable, "-c", code], text=True) == "[]\n"
+
+
+def test_what_bears_the_mark_of_an_agent_without_a_keeper_has_ended_when_that_is_said(tmp_path: Path) -> None:
+    """Also where the system takes a while to end it, as it does with one that has much memory."""
+    code = "held = bytearray(b'x' * (200 << 20)); print('ready', flush=True); input()"
+    environment = {**os.environ, "FLEET_AGENT_ID": AGENT}
+    with subprocess.Popen(
+        [sys.executable, "-c", code], env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as left:
+        assert left.stdout is not None
+        assert left.stdout.readline() == b"ready\n"
+
+        ended = processes.end_marked(AGENT, state_folder=str(tmp_path))
+
+        assert not is_alive(left.pid)
+        assert ended == [left.pid]
