@@ -58,10 +58,13 @@ def test_a_new_agent_is_made_by_its_form_and_selected_and_one_of_another_termina
 
 
 def test_a_fan_out_shows_every_agents_progress_and_closes_when_all_run(
-    fleet: Fleet, repository: Path
+    fleet: Fleet, repository: Path, tmp_path: Path
 ) -> None:
+    go_on = tmp_path / "go-on"
     (repository / ".aifleet").mkdir()
-    (repository / ".aifleet" / "config.toml").write_text('[agent]\ndefault = "shell"\n')
+    (repository / ".aifleet" / "config.toml").write_text(
+        f'[agent]\ndefault = "shell"\n[setup]\ncommands = ["until test -e {go_on}; do sleep 0.02; done"]\n'
+    )
 
     async def go() -> None:
         async with opened(repository) as driven:
@@ -72,6 +75,7 @@ def test_a_fan_out_shows_every_agents_progress_and_closes_when_all_run(
             await driven.until(lambda: isinstance(driven.app.screen, ProgressDialog), "progress is shown")
             progress = hastening(driven.app.screen)
             await driven.until(lambda: len(progress.agents) == 3, "all three are on it")
+            go_on.touch()
             await driven.until(lambda: driven.app.screen is driven.desk, "it closes by itself")
             assert [agent.name for agent in driven.desk.listed] == [
                 "sleep-1000-A",
