@@ -61,15 +61,25 @@ class Terminal:
 
 
 @pytest.fixture
-def terminal(repository: Path) -> Iterator[Terminal]:
+def go_on(tmp_path: Path) -> Path:
+    """A file that agents wait for in their setup: until then their progress can be seen."""
+    return tmp_path / "go-on"
+
+
+@pytest.fixture
+def terminal(repository: Path, go_on: Path) -> Iterator[Terminal]:
     (repository / ".aifleet").mkdir()
-    (repository / ".aifleet" / "config.toml").write_text('[agent]\ndefault = "shell"\n')
+    (repository / ".aifleet" / "config.toml").write_text(
+        f'[agent]\ndefault = "shell"\n[setup]\ncommands = ["until test -e {go_on}; do sleep 0.02; done"]\n'
+    )
     opened = Terminal(Path(os.environ["XDG_RUNTIME_DIR"]), repository)
     yield opened
     opened.tmux("kill-server")
 
 
-def test_from_the_first_screen_to_a_fan_out_typing_a_kill_and_away(fleet: Fleet, terminal: Terminal) -> None:
+def test_from_the_first_screen_to_a_fan_out_typing_a_kill_and_away(
+    fleet: Fleet, terminal: Terminal, go_on: Path
+) -> None:
     terminal.wait_for("many agents, one screen")
     terminal.wait_for("Fan-out")
     terminal.keys("f")
@@ -79,6 +89,7 @@ def test_from_the_first_screen_to_a_fan_out_typing_a_kill_and_away(fleet: Fleet,
     terminal.keys("C-s")
     terminal.wait_for("agents keep starting")
     terminal.wait_for("while-read-line-C  shell")
+    go_on.touch()
     terminal.keys("Escape")
     terminal.wait_for("agents keep starting", gone=True)
     terminal.wait_for("▾ while-read-line  3")
@@ -100,7 +111,7 @@ def test_from_the_first_screen_to_a_fan_out_typing_a_kill_and_away(fleet: Fleet,
 
 
 def test_a_dashboard_killed_during_a_fan_out_leaves_whole_agents_and_the_next_one_shows_them(
-    fleet: Fleet, terminal: Terminal
+    fleet: Fleet, terminal: Terminal, go_on: Path
 ) -> None:
     terminal.wait_for("Fan-out")
     terminal.keys("f")
@@ -111,6 +122,7 @@ def test_a_dashboard_killed_during_a_fan_out_leaves_whole_agents_and_the_next_on
     terminal.wait_for("sleep-1000-A  shell")
     os.kill(terminal.dashboard_pid(), signal.SIGKILL)
     terminal.wait_for("left with 137")
+    go_on.touch()
 
     deadline = time.monotonic() + 20.0
     while len([agent for agent in fleet.agents() if agent.pid and not agent.has_ended]) < 3:
