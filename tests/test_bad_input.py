@@ -14,6 +14,7 @@ from fleet_tui.fleet import Fleet
 from fleet_tui.models import Status
 from tests.commands import Cli, cli, configure, project, traces
 from tests.conftest import git, processes_of
+from tests.holders import wait_until
 
 __all__ = ["cli", "project"]
 
@@ -139,6 +140,8 @@ def test_a_repository_without_a_commit_is_refused_with_the_command_that_makes_on
 
 def test_a_name_is_not_given_twice(cli: Cli, fleet: Fleet) -> None:
     cli.ok("create", "fix")
+    # What has just been started moves by itself: its socket appears, its status changes.
+    wait_until(lambda: fleet.find("fix").status is Status.IDLE, "its calm")
     first = fleet.find("fix")
 
     assert "there is already an agent 'fix'" in refused(cli, 4, "create", "fix")
