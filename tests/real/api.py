@@ -190,7 +190,7 @@ class _Request(BaseHTTPRequestHandler):
     def _send(self, dialect: Dialect, body: dict[str, Any], made: list[Step] | Refuse) -> None:
         if isinstance(made, Refuse):
             later = {} if made.retry_after is None else {"retry-after": str(made.retry_after)}
-            self._send_json(made.code, dialect.refusal(made), **later)
+            self._send_json(made.code, dialect.refusal(made), **later, **made.headers)
         elif body.get("stream") or ":streamGenerateContent" in self.path:
             self._stream(dialect, body, made)
         else:

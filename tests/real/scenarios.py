@@ -18,8 +18,9 @@ from __future__ import annotations
 
 import hashlib
 import re
+import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 QUESTION = "Which colour do you prefer?"
@@ -62,6 +63,7 @@ class Refuse:
     code: int
     message: str
     retry_after: int | None = None
+    headers: Mapping[str, str] = field(default_factory=dict)
 
 
 Step = Say | Call
@@ -85,12 +87,28 @@ def answer(turn: Turn, folder: str, asked_before: int) -> list[Step] | Refuse:
     if name == "limit" and asked_before < int(words[0]):
         return Refuse(429, "This request would exceed your rate limit.", int(words[1]))
     if name == "exhausted":
-        return Refuse(429, USED_UP)
+        return Refuse(429, USED_UP, headers=_used_up())
     if name == "slow":
         return [Say(tuple(f"word{number} " for number in range(int(words[0]))), float(words[1]))]
     if turn.results or name in ("", "limit"):
         return [say(f"The prompt was {_digest(turn)}.", pause=PAUSE)]
     return [say("I begin."), _call(name, rest, turn, folder)]
+
+
+def _used_up() -> dict[str, str]:
+    """What claude goes by; codex finds the same in the answer itself."""
+    resets = str(int(time.time()) + 3 * 3600)
+    unified = "anthropic-ratelimit-unified"
+    return {
+        f"{unified}-status": "rejected",
+        f"{unified}-reset": resets,
+        f"{unified}-representative-claim": "five_hour",
+        f"{unified}-5h-status": "rejected",
+        f"{unified}-5h-reset": resets,
+        f"{unified}-5h-utilization": "1.0",
+        f"{unified}-overage-status": "rejected",
+        f"{unified}-overage-disabled-reason": "org_level_disabled",
+    }
 
 
 def say(text: str, pause: float = 0.0) -> Say:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from fleet_tui.models import Status
@@ -161,6 +163,22 @@ def test_a_rate_limited_agent_recovers(real: Real) -> None:
     agent.wait_for("done", source="osc7501")
 
     assert [asked.status for asked in real.api.prompts()] == [429, 429, 200]
+
+
+@pytest.mark.parametrize("cols", [45, 80, 120])
+def test_a_usage_that_is_used_up_is_told_with_when_it_is_not(
+    real: Real, cols: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Only a subscription has a usage that can be used up."""
+    monkeypatch.delenv("ANTHROPIC_API_KEY")
+    monkeypatch.setenv("CLAUDE_CODE_OAUTH_TOKEN", "sk-ant-oat01-of-nobody")
+    real.fleet._size = (cols, 30)
+    agent = real.start("please [[exhausted]]")
+
+    limited = agent.wait_for("limited")
+
+    assert re.match(r"resets \d+:\d\d[ap]m", limited.detail), limited
+    assert limited.text.startswith("You've hit your 5-hour limit")
 
 
 def test_a_rate_limit_is_told(real: Real) -> None:
