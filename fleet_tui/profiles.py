@@ -395,6 +395,7 @@ def _rule(table: _Table, *, is_seen: bool) -> Rule:
         match=table.pattern("match") if is_seen else "",
         where={path: where.pattern(path) for path in where.names()},
         text="" if is_seen else table.text("text"),
+        reset="" if is_seen else table.pattern("reset"),
         lines=table.number("lines", SCREEN_LINES),
         over=table.texts("over"),
         keeps=table.texts("keeps"),

@@ -50,6 +50,8 @@ class Rule:
     text: str = ""
     """For hooks and events: what is told, with dotted paths in braces; of several, separated by ` | `, the first that
     says something."""
+    reset: str = ""
+    """For hooks and events that tell of a limit: a pattern for when it ends, searched in what is told."""
     keeps: tuple[str, ...] = ()
     """Statuses told by the same source that this one does not take the place of: an error outlasts its turn."""
     from_helpers: bool = False
@@ -301,7 +303,9 @@ def in_values(rules: Iterable[Rule], values: Mapping[str, Any]) -> Sign | None:
     """The first rule whose conditions these values meet."""
     for rule in rules:
         if rule.where and all(_meets(values, path, wanted) for path, wanted in rule.where.items()):
-            return Sign(rule, told(_first_text(values, rule.text)))
+            text = told(_first_text(values, rule.text))
+            reset = re.search(rule.reset, text) if rule.reset else None
+            return Sign(rule, text, reset[0].strip() if reset else "")
     return None
 
 

@@ -402,3 +402,27 @@ def test_silence_in_which_it_computes_is_work_until_it_rests() -> None:
     rested = found.settle(silent + QUIET_SECONDS)
     assert rested is not None
     assert rested.status == "idle"
+
+
+def test_a_hook_that_tells_of_a_limit_tells_when_it_ends() -> None:
+    found = Judge(profiles.load("claude").signals)
+    said = "You've hit your session limit · resets 5:04am (UTC)"
+
+    found.hooked(
+        {"hook_event_name": "StopFailure", "error": "rate_limit", "last_assistant_message": said}, 1.0
+    )
+    told = found.settle(1.0)
+
+    assert told is not None
+    assert (told.status, told.detail, told.text) == ("limited", "resets 5:04am (UTC)", said)
+
+
+def test_a_report_that_tells_of_a_limit_tells_when_it_ends() -> None:
+    found = Judge(profiles.load("claude").signals)
+    said = base64.b64encode("You've hit your 5-hour limit · resets 5:03am (UTC)".encode()).decode()
+
+    found.reported(f"state=error:msg={said}", 1.0)
+    told = found.settle(1.0)
+
+    assert told is not None
+    assert (told.status, told.detail) == ("limited", "resets 5:03am (UTC)")

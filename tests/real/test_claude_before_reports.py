@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from tests.holders import wait_until
@@ -37,3 +39,17 @@ def test_its_states_are_known(real: Real) -> None:
     agent.shows("Do you want to proceed?")
 
     assert agent.wait_for("blocked", "unknown").detail == "permission"
+
+
+@pytest.mark.parametrize("cols", [45, 80, 120])
+def test_a_usage_that_is_used_up_is_told_with_when_it_is_not(
+    real: Real, cols: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("ANTHROPIC_API_KEY")
+    monkeypatch.setenv("CLAUDE_CODE_OAUTH_TOKEN", "sk-ant-oat01-of-nobody")
+    real.fleet._size = (cols, 30)
+    agent = real.start("please [[exhausted]]")
+
+    limited = agent.wait_for("limited")
+
+    assert re.match(r"resets \d+:\d\d[ap]m", limited.detail), limited
