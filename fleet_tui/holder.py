@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from fleet_tui import processes
-from fleet_tui.values import asdict, dataclass, field, fields
+from fleet_tui.values import asdict, dataclass, field, known
 
 RECORD_SIZE = 4096
 """Bytes reserved on disk at the start, so that the end can be recorded on a full one."""
@@ -129,9 +129,8 @@ def read_record(path: Path, kind: type[T]) -> T | None:
         return None
     if not isinstance(values, dict):
         return None
-    known = {one.name for one in fields(kind)}  # type: ignore[arg-type] # every record is a dataclass
     try:
-        return kind(**{name: value for name, value in values.items() if name in known})
+        return kind(**known(kind, values))
     except TypeError:
         return None
 

@@ -10,7 +10,7 @@ from fleet_tui import paths
 from fleet_tui.errors import FleetError
 from fleet_tui.holder import read_holder
 from fleet_tui.models import Agent
-from fleet_tui.values import dataclass
+from fleet_tui.values import dataclass, known
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,11 +48,11 @@ class Intent:
 
     @classmethod
     def read(cls, values: Mapping[str, Any]) -> Intent:
-        known = {name: values[name] for name in cls.__dataclass_fields__ if name in values}
+        found = known(cls, values)
         for name in ("argv", "setup", "credential_files"):
-            known[name] = tuple(known.get(name, ()))
+            found[name] = tuple(found.get(name, ()))
         try:
-            return cls(**known)
+            return cls(**found)
         except TypeError as error:
             raise FleetError(
                 f"the store does not say what was to be made: {error}", hint="run: fleet doctor"

@@ -12,7 +12,7 @@ from typing import Any
 
 from fleet_tui import patience
 from fleet_tui.models import Status
-from fleet_tui.values import asdict, dataclass, field
+from fleet_tui.values import asdict, dataclass, field, known
 
 MAX_TEXT = 300
 SCREEN_LINES = 16
@@ -128,18 +128,18 @@ class Signals:
     @classmethod
     def from_plain(cls, values: Mapping[str, Any]) -> Signals:
         """Also of what another version has written: unknown fields are passed over."""
-        known = {name: values[name] for name in cls.__dataclass_fields__ if name in values}
+        found = known(cls, values)
         for name in ("title", "screen", "hook", "event", "report"):
-            known[name] = tuple(_rule(rule) for rule in known.get(name, ()))
-        return cls(**known)
+            found[name] = tuple(_rule(rule) for rule in found.get(name, ()))
+        return cls(**found)
 
 
 def _rule(values: Mapping[str, Any]) -> Rule:
-    known = {name: values[name] for name in Rule.__dataclass_fields__ if name in values}
-    known["status"] = Status(known["status"])
+    found = known(Rule, values)
+    found["status"] = Status(found["status"])
     for name in ("over", "keeps", "buttons"):
-        known[name] = tuple(known.get(name, ()))
-    return Rule(**known)
+        found[name] = tuple(found.get(name, ()))
+    return Rule(**found)
 
 
 @dataclass(frozen=True, slots=True)

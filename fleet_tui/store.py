@@ -17,7 +17,7 @@ from typing import Any
 from fleet_tui import reserve
 from fleet_tui.errors import NotFound, StoreError
 from fleet_tui.models import ENDED, Agent, Batch, Evidence, FleetState, Prompted, Receipt, Status
-from fleet_tui.values import asdict, fields
+from fleet_tui.values import asdict, fields, known
 
 SCHEMA_VERSION = 3
 BUSY_SECONDS = 10.0
@@ -446,9 +446,9 @@ def _to_column(agent: Agent, name: str) -> Any:
 
 def _evidence(values: Mapping[str, Any]) -> Evidence:
     """Also of what another version has written: unknown fields are passed over."""
-    known = {name: values[name] for name in Evidence.__dataclass_fields__ if name in values}
+    found = known(Evidence, values)
     return Evidence(
-        **known | {"choices": tuple((str(key), str(says)) for key, says in known.get("choices", ()))}
+        **found | {"choices": tuple((str(key), str(says)) for key, says in found.get("choices", ()))}
     )
 
 

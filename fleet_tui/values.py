@@ -70,6 +70,11 @@ if not TYPE_CHECKING:
         return tuple(_plain(getattr(value, one.name)) for one in value.__fields__)
 
 
+def known(cls: type[Any], values: Mapping[str, Any]) -> dict[str, Any]:
+    """Those of these values that a class has fields for: another version may have written others."""
+    return {one.name: values[one.name] for one in fields(cls) if one.name in values}
+
+
 def _plain(value: Any) -> Any:
     if hasattr(value, "__fields__"):
         return asdict(value)
