@@ -161,7 +161,7 @@ class RowReader:
         spans = []
         start = 0
         for number, group in groupby(numbers):
-            end = start + sum(1 for _ in group)
+            end = start + len(list(group))
             if number not in found:
                 found[number] = (
                     self._bare_style(number) if number & _BACKGROUND_ONLY else self._style_at(start)
