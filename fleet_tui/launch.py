@@ -116,6 +116,7 @@ class Worker:
     def _make(self, agent: Agent, intent: Intent) -> str:
         """Worktree and files; returns why it failed, and leaves nothing behind then."""
         if not intent.makes_worktree:
+            self._lock_again(agent)
             return ""
         if read_stop(paths.run(agent.id, agent.run)) is not None:
             return UNWANTED
@@ -136,7 +137,7 @@ class Worker:
                 repository,
                 plan,
                 admin_name=admin_name(agent),
-                lock_reason=f"fleet agent {agent.name}",
+                lock_reason=lock_reason(agent),
                 # A git that outlives this process holds the agent until it is done, so nobody cleans up under it.
                 keep_open=[self._locks[agent.id]],
             )
@@ -146,6 +147,20 @@ class Worker:
             _log_exception()
             return f"internal error: {error!r}"
         return self._copy_files(agent, intent)
+
+    def _lock_again(self, agent: Agent) -> None:
+        """The worktree of an earlier run was unlocked at its end, and git would remove it under this one."""
+        from fleet_tui import git
+
+        # One that git has lost sight of is nothing that git would remove.
+        with contextlib.suppress(FleetError, OSError):
+            git.lock(Path(agent.worktree), lock_reason(agent))
+
+    def _unlock(self, agent: Agent) -> None:
+        from fleet_tui import git
+
+        with contextlib.suppress(FleetError, OSError):
+            git.unlock(Path(agent.worktree))
 
     def _copy_files(self, agent: Agent, intent: Intent) -> str:
         from fleet_tui import setup_files
@@ -217,6 +232,7 @@ class Worker:
         write_record(folder / "exit.json", Exit("failed", now, reason=reason))
         with self._store.transaction():
             self._store.change(agent.id, now, status=Status.FAILED, status_detail=reason, ended_at=now)
+        self._unlock(agent)
         self._tell(agent, "failed", reason)
 
     def _tell(self, agent: Agent, step: str, note: str = "") -> None:
@@ -232,6 +248,11 @@ class Worker:
 def admin_name(agent: Agent) -> str:
     """How git's own list of worktrees calls it."""
     return Path(agent.worktree).name
+
+
+def lock_reason(agent: Agent) -> str:
+    """What git says when it is asked to remove the worktree."""
+    return f"fleet agent {agent.name}"
 
 
 def run_spec(agent: Agent, intent: Intent, profile: Profile) -> RunSpec:

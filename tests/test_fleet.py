@@ -64,6 +64,55 @@ def test_a_stopped_agent_keeps_its_worktree_and_revives_in_it(crew: Crew) -> Non
     prints(fleet, revived, "ready")
 
 
+@pytest.mark.parametrize("fresh", [False, True])
+def test_git_removes_no_worktree_under_an_agent_that_was_revived(
+    fleet: Fleet, project: Path, fresh: bool
+) -> None:
+    agent = fleet.create("fix")
+    fleet.stop([agent])
+    assert not is_locked(project, agent)
+
+    fleet.revive("fix", fresh=fresh)
+
+    assert is_locked(project, agent)
+
+
+def test_a_worktree_is_locked_by_its_running_agent_alone_also_after_a_kill_that_was_undone(
+    fleet: Fleet, project: Path
+) -> None:
+    agent = fleet.create("fix")
+    fleet.kill([agent])
+    fleet.undo("fix")
+    assert not is_locked(project, agent)
+
+    revived = fleet.revive("fix")
+    assert is_locked(project, revived)
+
+    fleet.stop([revived])
+    assert not is_locked(project, agent)
+
+
+def test_a_worktree_whose_agent_could_not_be_revived_is_not_left_locked(
+    fleet: Fleet, project: Path, tmp_path: Path
+) -> None:
+    own = tmp_path / "own"
+    own.write_text("#!/bin/sh\nexec sleep 100\n")
+    own.chmod(0o755)
+    agent = fleet.create("fix", profile=str(own))
+    fleet.stop([agent])
+    own.write_bytes(b"\x7fELF not really")
+
+    assert fleet.revive("fix").status is Status.FAILED
+
+    assert not is_locked(project, agent)
+
+
+def is_locked(project: Path, agent: Agent) -> bool:
+    blocks = git(project, "worktree", "list", "--porcelain").split("\n\n")
+    [own] = [block for block in blocks if f"worktree {agent.worktree}\n" in block]
+    return "\nlocked" in own
+
+
 def test_an_agent_can_be_revived_with_something_to_do(crew: Crew) -> None:
     fleet, agent = crew.fleet, crew.take()
     prints(fleet, agent, "argument: x")
