@@ -78,8 +78,7 @@ def _agents(agents: list[Agent]) -> Iterator[Finding]:
     living = [agent for agent in agents if not agent.has_ended]
     yield Finding("ok", f"{len(agents)} agents known, {len(living)} running")
     for agent in agents:
-        has_worktree = agent.status not in {Status.KILLED, Status.FAILED, Status.SETUP}
-        if has_worktree and not Path(agent.worktree).is_dir():
+        if agent.has_worktree and not Path(agent.worktree).is_dir():
             yield Finding(
                 "problem",
                 f"{agent.name}: its worktree {agent.worktree} is gone",

@@ -675,9 +675,9 @@ class Fleet:
         if self.project() is not None:
             notes += [f"moved here: {name}" for name in self._take_along()]
             agents = self.store.agents(self.project())
-            notes += git.repair(
-                self.repository, [Path(agent.worktree) for agent in agents if not agent.trash]
-            )
+            here = [agent for agent in agents if os.path.lexists(Path(agent.worktree) / ".git")]
+            notes += git.repair(self.repository, [Path(agent.worktree) for agent in here])
+            notes += [_missing(agent) for agent in agents if agent.has_worktree and agent not in here]
         return notes
 
     def _take_along(self) -> list[str]:
@@ -704,6 +704,13 @@ class Fleet:
 
 def _matches(agent: Agent, pattern: str) -> bool:
     return pattern == agent.id or fnmatch.fnmatchcase(agent.name, pattern)
+
+
+def _missing(agent: Agent) -> str:
+    """What is to be said about a worktree that git cannot find again."""
+    if not Path(agent.worktree).is_dir():
+        return f"{agent.name}: its worktree {agent.worktree} is gone (fleet kill {agent.name} tidies up)"
+    return f"{agent.name}: {agent.worktree} is no worktree any more, it has no .git (fleet kill {agent.name} keeps what is in it)"
 
 
 def _near(name: str, agents: Sequence[Agent]) -> str:

@@ -111,6 +111,11 @@ class Agent:
     def has_ended(self) -> bool:
         return self.status.has_ended
 
+    @property
+    def has_worktree(self) -> bool:
+        """Whether there has to be one, by what is known of it."""
+        return self.status not in {Status.KILLED, Status.FAILED, Status.SETUP}
+
 
 @dataclass(frozen=True, slots=True)
 class Batch:

@@ -166,6 +166,27 @@ def test_rows_that_were_lost_are_found_again(cli: Cli, fleet: Fleet) -> None:
     assert {agent["name"] for agent in cli.listed()} == {"a", "b", "c"}
 
 
+def test_repairing_passes_over_worktrees_that_are_gone_and_says_whose(
+    cli: Cli, fleet: Fleet, tmp_path: Path
+) -> None:
+    cli.ok("multi", "a:x", "b:x", "c:x", "d:x")
+    fleet.stop(fleet.agents())
+    gone, bare, broken, kept = (Path(fleet.find(name).worktree) for name in "abcd")
+    shutil.rmtree(gone)
+    (bare / ".git").unlink()
+    (broken / ".git").write_text(f"gitdir: {tmp_path}\n")
+    (kept / ".git").write_text(f"gitdir: {tmp_path}/.git/worktrees/{kept.name}\n")
+
+    ran = cli("list", "--repair")
+
+    assert ran.code == 0
+    assert f"a: its worktree {gone} is gone (fleet kill a tidies up)" in ran.err
+    assert f"b: {bare} is no worktree any more" in ran.err
+    assert "not repaired: " in ran.err
+    assert str(broken) in ran.err
+    assert git(kept, "status", "--porcelain") == ""
+
+
 def test_worktrees_git_remembers_and_nobody_has_are_pruned(cli: Cli, project: Path, tmp_path: Path) -> None:
     git(project, "worktree", "add", "-q", str(tmp_path / "gone"), "-b", "gone")
     shutil.rmtree(tmp_path / "gone")

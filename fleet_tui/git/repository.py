@@ -180,8 +180,12 @@ def prune(repo: Repository, *, dry_run: bool) -> list[str]:
 
 
 def repair(repo: Repository, moved: Sequence[Path] = ()) -> list[str]:
-    """Connect worktrees again after the repository, or the folders named, were moved; git's words for each."""
+    """Connect worktrees again after the repository, or the folders named, were moved; git's words for each.
+
+    One that cannot be connected keeps git from none of the others.
+    """
     done = run(repo.root, "worktree", "repair", *(str(path.absolute()) for path in moved))
-    if done.returncode != 0:
+    said = lines(done.stdout + done.stderr)
+    if done.returncode != 0 and not all(line.startswith(("error: ", "repair: ")) for line in said):
         raise GitFailed(reason(done))
-    return lines(done.stdout + done.stderr)
+    return [line.replace("error: ", "not repaired: ", 1) for line in said]
