@@ -1,6 +1,7 @@
 """The files by which a holder and everybody else know of each other: lock, records, events, requests.
 
-A holder writes them in its run's folder, faces only read them; the one thing a face writes is a request to stop.
+A holder writes them in its run's folder, faces only read them; a face writes a request to stop, and that an agent was
+killed.
 Nothing here talks to a socket, a terminal or the store.
 """
 
@@ -94,6 +95,13 @@ class Conversation:
     """session.json of a headless run: its program's id of the conversation, to go on with."""
 
     session_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class Killed:
+    """killed.json beside the copy of an agent's row, from its kill until that is undone: a lost store is made anew by it."""
+
+    at: float
 
 
 @dataclass(frozen=True, slots=True)

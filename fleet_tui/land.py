@@ -10,7 +10,7 @@ from pathlib import Path
 
 from fleet_tui import git, paths, processes
 from fleet_tui.errors import NotFound, Refused
-from fleet_tui.holder import StopRequest, is_held, read_holder, request_stop, take_lock
+from fleet_tui.holder import Killed, StopRequest, is_held, read_holder, request_stop, take_lock, write_record
 from fleet_tui.models import Agent, Status
 from fleet_tui.store import Store
 from fleet_tui.values import dataclass, replace
@@ -108,6 +108,9 @@ def _trashed(store: Store, agent: Agent, *, delete_branch: bool, now: float) -> 
     with store.transaction():
         trash = str(kept.path) if kept.path else ""
         store.change(agent.id, now, status=Status.KILLED, trash=trash, ended_at=now)
+    # What only a lost store needs must not keep anybody from killing an agent, on a full disk say.
+    with contextlib.suppress(OSError):
+        write_record(paths.killed(agent.id), Killed(now))
     return kept
 
 
@@ -153,6 +156,7 @@ def _undone(store: Store, agent: Agent, *, now: float) -> str:
                 f"there is another agent {agent.name} by now", hint=f"fleet kill {agent.name} first"
             )
         restored = _restored(agent)
+        paths.killed(agent.id).unlink(missing_ok=True)
         store.change(agent.id, now, status=Status.STOPPED, trash="", worktree=str(restored.path))
     return restored.note
 

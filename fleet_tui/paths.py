@@ -54,6 +54,11 @@ def lock(agent_id: str) -> Path:
     return agent(agent_id) / "lock"
 
 
+def killed(agent_id: str) -> Path:
+    """There while the agent is killed."""
+    return agent(agent_id) / "killed.json"
+
+
 def run(agent_id: str, number: int) -> Path:
     """What the holder of one run writes."""
     return agent(agent_id) / str(number)

@@ -16,7 +16,7 @@ from typing import Any
 
 from fleet_tui import paths
 from fleet_tui.errors import FleetError
-from fleet_tui.holder import Exit, read_events, read_exit, read_holder, trying_lock
+from fleet_tui.holder import Exit, Killed, read_events, read_exit, read_holder, read_record, trying_lock
 from fleet_tui.models import Agent, Batch, Evidence, Status
 from fleet_tui.processes import boot_id, machine_id
 from fleet_tui.store import Store
@@ -247,7 +247,7 @@ def _copies() -> Iterator[tuple[Agent, dict[str, Any]]]:
 
 
 def _as_killed(agent: Agent) -> Agent:
-    """The copy was written when the agent was made; a worktree in the trash tells that it was killed since."""
+    """The copy was written when the agent was made; a worktree in the trash, or the mark of its kill, tells of that."""
     from fleet_tui import git
 
     waiting = paths.trash(Path(agent.worktree).parent)
@@ -256,4 +256,5 @@ def _as_killed(agent: Agent) -> Agent:
         for entry in git.trashed(waiting) if waiting.is_dir() else ():
             if entry.original == Path(agent.worktree):
                 return replace(agent, status=Status.KILLED, trash=str(entry.path), ended_at=entry.at)
-    return agent
+    mark = read_record(paths.killed(agent.id), Killed)
+    return agent if mark is None else replace(agent, status=Status.KILLED, ended_at=mark.at)

@@ -455,6 +455,23 @@ def test_a_store_that_is_lost_is_made_anew_with_the_living_the_ended_and_the_kil
     fleet.store = Fleet(project).store
 
 
+def test_a_store_that_is_made_anew_knows_who_was_killed_after_the_trash_was_emptied(
+    fleet: Fleet, project: Path
+) -> None:
+    killed, undone = fleet.multi([(name, "x") for name in ("killed", "undone")])
+    fleet.kill([killed, undone], grace=0.2)
+    fleet.undo("undone")
+    assert len(list(fleet.empty_trash(fleet.trash()))) == 1
+    fleet.close()
+    for file in paths.state().glob("fleet.db*"):
+        file.rename(file.with_name(f"lost-{file.name}"))
+
+    fleet.store = Fleet(project).store
+
+    statuses = {agent.name: agent.status for agent in fleet.agents()}
+    assert statuses == {"killed": Status.KILLED, "undone": Status.STOPPED}
+
+
 def test_a_configuration_that_cannot_be_read_does_not_keep_an_agent_from_being_stopped(
     fleet: Fleet, project: Path
 ) -> None:
