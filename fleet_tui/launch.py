@@ -39,6 +39,8 @@ LOCK_COMES = b"+"
 """A byte that a lock is sent with: descriptors do not travel alone."""
 LOADED = b"."
 ORDER_BYTES = 1 << 16
+LOOK_SECONDS = 0.1
+"""How often it is looked whether agents that wait for their worktree are still wanted."""
 UNWANTED = "stopped while it was being made"
 
 
@@ -87,14 +89,20 @@ class Worker:
 
     def _worktrees(self, jobs: list[tuple[Agent, Intent]]) -> Iterator[tuple[Agent, Intent, str]]:
         """Each job once its worktree is ready, or with the reason why it is not."""
-        from concurrent.futures import ThreadPoolExecutor, as_completed
+        from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 
         with ThreadPoolExecutor(self._parallel) as pool:
             futures = {pool.submit(self._make, agent, intent): (agent, intent) for agent, intent in jobs}
             self._load_profiles(jobs)
-            for future in as_completed(futures):
-                agent, intent = futures[future]
-                yield agent, intent, future.result()
+            while futures:
+                for future in wait(futures, LOOK_SECONDS, FIRST_COMPLETED).done:
+                    agent, intent = futures.pop(future)
+                    yield agent, intent, future.result()
+                # Others' checkouts may take for ever; those that are at work look for themselves.
+                for future, (agent, intent) in list(futures.items()):
+                    if _is_unwanted(agent) and future.cancel():
+                        del futures[future]
+                        yield agent, intent, UNWANTED
 
     def _load_profiles(self, jobs: list[tuple[Agent, Intent]]) -> None:
         """While git checks out: the first agent that is ready then need not wait for it."""
@@ -118,7 +126,7 @@ class Worker:
         if not intent.makes_worktree:
             self._lock_again(agent)
             return ""
-        if read_stop(paths.run(agent.id, agent.run)) is not None:
+        if _is_unwanted(agent):
             return UNWANTED
         from fleet_tui import git
 
@@ -140,7 +148,12 @@ class Worker:
                 lock_reason=lock_reason(agent),
                 # A git that outlives this process holds the agent until it is done, so nobody cleans up under it.
                 keep_open=[self._locks[agent.id]],
+                is_unwanted=lambda: _is_unwanted(agent),
             )
+        except git.Unwanted:
+            with contextlib.suppress(FleetError):
+                undo(agent, intent)
+            return UNWANTED
         except FleetError as error:
             return str(error)
         except Exception as error:  # noqa: BLE001 - one agent's trouble must be its own, and shown
@@ -178,7 +191,7 @@ class Worker:
 
     def _start(self, agent: Agent, intent: Intent) -> None:
         """One agent's trouble is its own: the others go on."""
-        if read_stop(paths.run(agent.id, agent.run)) is not None:
+        if _is_unwanted(agent):
             self._take_back(agent, intent, UNWANTED)
             return
         try:
@@ -243,6 +256,11 @@ class Worker:
             self._out.flush()
         except OSError:
             self._out = None
+
+
+def _is_unwanted(agent: Agent) -> bool:
+    """Whether somebody has stopped it while it was being made."""
+    return read_stop(paths.run(agent.id, agent.run)) is not None
 
 
 def admin_name(agent: Agent) -> str:

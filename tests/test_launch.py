@@ -188,6 +188,52 @@ def test_a_failing_setup_command_is_a_failed_agent_whose_worktree_is_kept_and_qu
     assert not fleet.find("quick").has_ended
 
 
+HANGS = "#!/bin/sh\n{first}echo $$ >> {told}\nsleep 1000\n"
+
+
+@pytest.mark.parametrize("first", ["", "trap '' TERM\n"])
+def test_an_agent_whose_checkout_hangs_can_be_stopped_and_leaves_nothing(
+    fleet: Fleet, repository: Path, tmp_path: Path, first: str
+) -> None:
+    told = tmp_path / "told"
+    hook = repository / ".git" / "hooks" / "post-checkout"
+    hook.parent.mkdir(exist_ok=True)
+    hook.write_text(HANGS.format(first=first, told=told))
+    hook.chmod(0o755)
+    creating = start_cli(repository, "create", "hangs", "-a", program(tmp_path, "echoes"))
+    wait_until(told.exists, "the hook", seconds=SECONDS)
+
+    [stopped] = fleet.stop([fleet.find("hangs")], grace=0.2)
+
+    assert (stopped.status, stopped.status_detail) == (Status.FAILED, "stopped while it was being made")
+    assert not any(is_alive(int(pid)) for pid in told.read_text().split())
+    assert "stopped while it was being made" in creating.communicate(timeout=SECONDS)[1]
+    assert (branches(repository), entries(repository)) == ({"main"}, [])
+    assert not Path(stopped.worktree).exists()
+
+
+def test_an_agent_that_waits_for_the_checkout_of_others_can_be_stopped(
+    fleet: Fleet, repository: Path, tmp_path: Path
+) -> None:
+    (repository / ".aifleet").mkdir()
+    (repository / ".aifleet" / "config.toml").write_text("[fleet]\nparallel_checkouts = 1\n")
+    told = tmp_path / "told"
+    hook = repository / ".git" / "hooks" / "post-checkout"
+    hook.parent.mkdir(exist_ok=True)
+    hook.write_text(HANGS.format(first="", told=told))
+    hook.chmod(0o755)
+    creating = start_cli(repository, "multi", "first:x", "second:x", "-a", program(tmp_path, "echoes"))
+    wait_until(told.exists, "the hook", seconds=SECONDS)
+
+    [stopped] = fleet.stop([fleet.find("second")], grace=0.2)
+    assert stopped.status is Status.FAILED
+    assert fleet.find("first").status is Status.SETUP
+
+    fleet.kill([fleet.find("first")], grace=0.2)
+    creating.communicate(timeout=SECONDS)
+    assert (branches(repository), entries(repository)) == ({"main"}, [])
+
+
 @pytest.mark.parametrize("repetitions", [1, pytest.param(5, marks=pytest.mark.slow)])
 def test_twenty_creations_at_once_from_local_and_remote_bases_all_succeed(
     fleet: Fleet, repository: Path, tmp_path: Path, repetitions: int

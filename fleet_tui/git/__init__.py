@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from fleet_tui.git.changes import DiffStat, FileChange, Kind, diff_stat, dirty, status
     from fleet_tui.git.creation import WorktreePlan, add, plan, plan_many, undo_add
     from fleet_tui.git.entries import lock, unlock
-    from fleet_tui.git.program import GitFailed
+    from fleet_tui.git.program import GitFailed, Unwanted
     from fleet_tui.git.repository import (
         Repository,
         Worktree,
@@ -36,6 +36,7 @@ __all__ = [
     "Repository",
     "Restored",
     "Trashed",
+    "Unwanted",
     "Worktree",
     "WorktreePlan",
     "add",
@@ -82,7 +83,10 @@ _HOMES = {
         "lock",
         "unlock",
     ),
-    "program": ("GitFailed",),
+    "program": (
+        "GitFailed",
+        "Unwanted",
+    ),
     "repository": (
         "Repository",
         "Worktree",

@@ -12,7 +12,7 @@ import os
 import re
 import subprocess
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from fleet_tui.errors import FleetError, NotFound, Refused
@@ -159,14 +159,16 @@ def add(
     admin_name: str,
     lock_reason: str = "",
     keep_open: Sequence[int] = (),
+    is_unwanted: Callable[[], bool] | None = None,
 ) -> None:
     """Check a worktree out; after any failure nothing of it is left.
 
     Its entry in the repository is called `admin_name` unless that is taken. Git inherits the descriptors
-    in `keep_open`: locks on them last until it has ended, even when this process is killed.
+    in `keep_open`: locks on them last until it has ended, even when this process is killed. Once
+    `is_unwanted` says so, git is ended, however long its hooks would go on: Unwanted.
     """
     for attempt in range(1, TRIES + 1):
-        failed = _try_add(repo, plan, admin_name, lock_reason, keep_open)
+        failed = _try_add(repo, plan, admin_name, lock_reason, keep_open, is_unwanted)
         if failed is None:
             return
         if _BRANCH_TAKEN.search(failed.stderr) and plan.makes_branch:
@@ -177,7 +179,12 @@ def add(
 
 
 def _try_add(
-    repo: Repository, plan: WorktreePlan, admin_name: str, lock_reason: str, keep_open: Sequence[int]
+    repo: Repository,
+    plan: WorktreePlan,
+    admin_name: str,
+    lock_reason: str,
+    keep_open: Sequence[int],
+    is_unwanted: Callable[[], bool] | None,
 ) -> subprocess.CompletedProcess[str] | None:
     """None, or what git said before everything it had made was taken away again."""
     what = ["--no-track", "-b", plan.branch, str(plan.path), plan.base]
@@ -189,7 +196,7 @@ def _try_add(
     try:
         # The file-watching daemon that git may start would inherit the locks and hold them for ever.
         command = ("-c", "core.fsmonitor=false", "worktree", "add", "--quiet", *what)
-        done = run(repo.root, *command, keep_open=(folder, *keep_open))
+        done = run(repo.root, *command, keep_open=(folder, *keep_open), is_unwanted=is_unwanted)
         if done.returncode == 0:
             _rename_admin(plan.path, admin_name)
             if lock_reason:

@@ -5,11 +5,13 @@ Owns the environment, the decoding, trying again and what a failure says. No com
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
+import signal
 import subprocess
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from fleet_tui.errors import FleetError
@@ -18,6 +20,10 @@ COMMIT = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 """A full object name, SHA-1 or SHA-256."""
 
 TRIES = 6
+LOOK_SECONDS = 0.1
+"""How often it is asked whether what git does is still wanted."""
+END_SECONDS = 0.5
+"""For a git that is told to end: it takes its own locks away."""
 
 # Any git that looks at all worktrees fails with the last of these while another git is making one.
 _BUSY = re.compile(r"\.lock'?: File exists|could not lock config|failed to read .*commondir")
@@ -41,30 +47,72 @@ class GitFailed(FleetError):
     """The git program refused; the message is its own last line."""
 
 
+class Unwanted(GitFailed):
+    """Git was ended, with the hooks and filters that it had started: nobody wants any more what it was doing."""
+
+
 def run(
     where: Path,
     *arguments: str,
     variables: Mapping[str, str] | None = None,
     stdin: str = "",
     keep_open: Sequence[int] = (),
+    is_unwanted: Callable[[], bool] | None = None,
 ) -> subprocess.CompletedProcess[str]:
-    """Run git in a folder, whatever a hook that called us has put into the environment."""
+    """Run git in a folder, whatever a hook that called us has put into the environment.
+
+    Where `is_unwanted` is given, it is asked again and again, and a git that is not wanted any more is ended.
+    """
     environment = {key: value for key, value in os.environ.items() if key not in _LOCATION_VARIABLES}
     environment |= {"LC_ALL": "C", "GIT_TERMINAL_PROMPT": "0", "GIT_OPTIONAL_LOCKS": "0", **(variables or {})}
     try:
-        done = subprocess.run(
+        started = subprocess.Popen(
             ["git", "-C", str(where), *arguments],
             env=environment,
-            input=stdin.encode("utf-8", "surrogateescape"),
-            capture_output=True,
-            check=False,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
             pass_fds=keep_open,
+            # A group of its own can be ended with all that git has started; without one, Ctrl+C is for both of us.
+            process_group=None if is_unwanted is None else 0,
         )
     except FileNotFoundError:
         raise FleetError("git is not installed", hint="install git 2.31 or newer") from None
+    with started:
+        printed = _finished(started, stdin.encode("utf-8", "surrogateescape"), is_unwanted)
     # Not subprocess's own decoding: it turns every carriage return into a new line.
-    out, err = (text.decode("utf-8", "surrogateescape") for text in (done.stdout, done.stderr))
-    return subprocess.CompletedProcess(done.args, done.returncode, out, err)
+    out, err = (text.decode("utf-8", "surrogateescape") for text in printed)
+    return subprocess.CompletedProcess(started.args, started.returncode, out, err)
+
+
+def _finished(
+    started: subprocess.Popen[bytes], stdin: bytes, is_unwanted: Callable[[], bool] | None
+) -> tuple[bytes, bytes]:
+    """What it has printed on both of its outputs once it has ended."""
+    told: bytes | None = stdin
+    try:
+        while True:
+            try:
+                return started.communicate(told, timeout=None if is_unwanted is None else LOOK_SECONDS)
+            except subprocess.TimeoutExpired:
+                told = None
+                if is_unwanted is not None and is_unwanted():
+                    _end_group(started)
+                    raise Unwanted("git was ended, nobody wants its work any more") from None
+    except BaseException:
+        started.kill()
+        raise
+
+
+def _end_group(started: subprocess.Popen[bytes]) -> None:
+    """End git with its hooks and filters. Until it is waited for, its number is that of its group and of no other."""
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(started.pid, signal.SIGTERM)
+        deadline = time.monotonic() + END_SECONDS
+        how = os.WEXITED | os.WNOHANG | os.WNOWAIT
+        while os.waitid(os.P_PID, started.pid, how) is None and time.monotonic() < deadline:
+            time.sleep(0.005)
+        os.killpg(started.pid, signal.SIGKILL)
 
 
 def output(where: Path, *arguments: str, variables: Mapping[str, str] | None = None, stdin: str = "") -> str:
