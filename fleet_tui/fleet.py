@@ -182,7 +182,7 @@ class Fleet:
         """The agents whose name or id matches one of the patterns, or all of a batch."""
         agents = [agent for agent in self.agents(everywhere=everywhere) if agent.status not in but_not]
         if batch is not None:
-            agents = [agent for agent in agents if agent.batch == batch]
+            agents = self._of_batch(agents, batch)
         if not patterns:
             if batch is None:
                 raise UsageError(
@@ -198,6 +198,29 @@ class Fleet:
                 raise NotFound(f"no agent matches {pattern!r}", hint=self._elsewhere(pattern, agents))
             chosen |= {agent.id: agent for agent in matching}
         return list(chosen.values())
+
+    def batch_labels(self, agents: Sequence[Agent]) -> dict[tuple[str, str], str]:
+        """What the batches of these agents are called, by project and id; those of killed agents are not listed."""
+        members: dict[tuple[str, str], list[str]] = {}
+        for agent in agents:
+            if agent.status is not Status.KILLED:
+                members.setdefault((agent.project, agent.batch), []).append(agent.name)
+        return {place: names.batch_label(place[1], of_it) for place, of_it in members.items()}
+
+    def _of_batch(self, agents: Sequence[Agent], batch: str) -> list[Agent]:
+        """Those of the batch with that id, or else of the one that is called so."""
+        found = {(agent.project, agent.batch) for agent in agents if agent.batch == batch}
+        found = found or {place for place, label in self.batch_labels(agents).items() if label == batch}
+        ids, projects = sorted({place[1] for place in found}), sorted({place[0] for place in found})
+        if len(ids) > 1:
+            raise UsageError(
+                f"several batches are called {batch!r}", hint=f"say which by its id: {', '.join(ids)}"
+            )
+        if len(projects) > 1:
+            raise UsageError(
+                f"several projects have a batch {batch!r}", hint=f"go to one of {', '.join(projects)}"
+            )
+        return [agent for agent in agents if (agent.project, agent.batch) in found]
 
     def _elsewhere(self, pattern: str, agents: Sequence[Agent]) -> str:
         """What somebody may have meant whose pattern matches nothing here."""

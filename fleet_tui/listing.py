@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from fleet_tui.models import Agent, Prompted, Spending, Status, Usage
+from fleet_tui.names import batch_label
 from fleet_tui.values import dataclass
 
 GLYPHS = {
@@ -206,8 +207,10 @@ def table(
 
 
 def _heading(batch: str, members: Sequence[Agent], spent: Mapping[str, Spending]) -> str:
-    """A batch, how many are in it, and what they have spent together."""
-    parts = [f"{batch} ({len(members)})", *_spent(members, spent)]
+    """A batch by both of its names, how many are in it, and what they have spent together."""
+    label = batch_label(batch, [agent.name for agent in members])
+    name = batch if label == batch else f"{label} [{batch}]"
+    parts = [_clean(f"{name} ({len(members)})"), *_spent(members, spent)]
     return "  ".join(parts)
 
 
@@ -239,10 +242,10 @@ def fitted(lines: Sequence[str], height: int) -> list[str]:
 def _groups(agents: Sequence[Agent], *, grouped: bool) -> list[tuple[str, list[Agent]]]:
     if not grouped:
         return [("", list(agents))]
-    groups: dict[str, list[Agent]] = {}
+    groups: dict[tuple[str, str], list[Agent]] = {}
     for agent in agents:
-        groups.setdefault(agent.batch, []).append(agent)
-    return list(groups.items())
+        groups.setdefault((agent.project, agent.batch), []).append(agent)
+    return [(batch, members) for (_, batch), members in groups.items()]
 
 
 COLUMNS = ("", "NAME", "PROJECT", "BATCH", "AGENT", "STATUS", "CPU%", "MEM", "CTX", "COST", "AGE", " ")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 from fleet_tui.errors import UsageError
 
@@ -13,6 +13,8 @@ ID_LENGTH = 10
 MAX_NAME = 120
 MAX_COUNT = 100
 
+_SUFFIXED = re.compile(r"(.+)-([A-Z]{1,2})")
+_DAY = re.compile(r"(manual)-\d{8}")
 _FORBIDDEN = re.compile(r"[\x00-\x20\x7f~^:?*\[\\]")
 
 
@@ -39,6 +41,16 @@ def new_id(random_bytes: Callable[[int], bytes]) -> str:
 def batch_id(day: str, random_bytes: Callable[[int], bytes]) -> str:
     """A batch id as people read it: the day as YYMMDD and four characters."""
     return f"{day}-" + "".join(ID_ALPHABET[byte % len(ID_ALPHABET)] for byte in random_bytes(4))
+
+
+def batch_label(batch: str, agents: Sequence[str]) -> str:
+    """What people call a batch: the prefix that its agents' names share; else its id, without its date."""
+    found = [_SUFFIXED.fullmatch(name) for name in agents]
+    prefixes = {match[1] for match in found if match is not None}
+    if len(prefixes) == 1 and all(found):
+        return prefixes.pop()
+    day = _DAY.fullmatch(batch)
+    return day[1] if day else batch
 
 
 def suffixes() -> Iterator[str]:

@@ -436,11 +436,13 @@ ask fleet peek fi
 ask fleet create x -a cl
 ask fleet config get agent.d
 ask fleet kill -b manual
+ask fleet kill -b log
 """
 
 
 def test_bash_completes_commands_agents_profiles_keys_and_batches(cli: Cli) -> None:
     cli.ok("create", "fix")
+    cli.ok("fanout", "2", "login", "-p", "x")
 
     done = subprocess.run(
         ["bash", "-c", COMPLETE],
@@ -451,7 +453,7 @@ def test_bash_completes_commands_agents_profiles_keys_and_batches(cli: Cli) -> N
 
     assert done.stderr == ""
     batch = cli.listed()[0]["batch"]
-    assert done.stdout.splitlines() == ["create", "kill", "fix", "claude", "agent.default", batch]
+    assert done.stdout.splitlines() == ["create", "kill", "fix", "claude", "agent.default", batch, "login"]
 
 
 @pytest.mark.parametrize(

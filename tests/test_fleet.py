@@ -387,6 +387,23 @@ def test_patterns_choose_each_agent_once_and_all_must_match(fleet: Fleet) -> Non
 
 
 @pytest.mark.usefixtures("project")
+def test_a_batch_is_found_by_the_name_that_the_dashboard_shows_as_well_as_by_its_id(fleet: Fleet) -> None:
+    first = fleet.fanout(2, "login", prompt="x")
+    other = fleet.create("docs")
+
+    assert fleet.match([], batch="login") == fleet.match([], batch=first[0].batch)
+    assert [agent.name for agent in fleet.match([], batch="login")] == ["login-A", "login-B"]
+    assert [agent.id for agent in fleet.match([], batch="manual")] == [other.id]
+
+    second = fleet.fanout(1, "login", prompt="x")
+    with pytest.raises(UsageError, match="several batches are called 'login'") as refused:
+        fleet.match([], batch="login")
+    assert {first[0].batch, second[0].batch} <= set(refused.value.hint.replace(",", "").split())
+    fleet.kill(second)
+    assert len(fleet.match([], batch="login")) == 2
+
+
+@pytest.mark.usefixtures("project")
 def test_each_living_agent_has_ports_of_its_own(fleet: Fleet) -> None:
     agents = fleet.fanout(3, "x", prompt="p")
 

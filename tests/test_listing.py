@@ -148,6 +148,12 @@ def test_groups_have_a_heading_with_their_number_and_no_batch_column() -> None:
     assert lines[4] == "manual (1)"
 
 
+def test_the_heading_of_a_group_has_the_name_that_the_dashboard_shows_and_the_id() -> None:
+    lines = table(replace(ONE, name="login-A"), replace(ONE, id="b", name="login-B"), grouped=True)
+
+    assert lines[1] == "login [261116-x7k2] (2)"
+
+
 def test_projects_are_named_only_when_there_are_several() -> None:
     assert "shop" in table(ONE, projects=True)[1]
     assert "shop" not in table(ONE)[1]

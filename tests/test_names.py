@@ -113,3 +113,19 @@ def test_ids_are_short_do_not_start_with_a_digit_and_do_not_repeat() -> None:
 def test_a_count_out_of_range_is_refused(count: int) -> None:
     with pytest.raises(UsageError, match="from 1 to 100"):
         names.check_count(count)
+
+
+@pytest.mark.parametrize(
+    ("batch", "agents", "label"),
+    [
+        ("261118-9pke", ["login-A", "login-B"], "login"),
+        ("261118-9pke", ["login-A", "docs"], "261118-9pke"),
+        ("261118-9pke", ["login-A", "logout-B"], "261118-9pke"),
+        ("manual-20261118", ["fix"], "manual"),
+        ("mine", [], "mine"),
+    ],
+)
+def test_a_batch_is_called_by_the_prefix_that_its_agents_share(
+    batch: str, agents: list[str], label: str
+) -> None:
+    assert names.batch_label(batch, agents) == label

@@ -110,7 +110,11 @@ def complete_agents(_context: click.Context, _parameter: click.Parameter, incomp
 
 def complete_batches(_context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[str]:
     try:
-        return sorted({agent.batch for agent in open_fleet().agents() if agent.batch.startswith(incomplete)})
+        fleet = open_fleet()
+        labels = fleet.batch_labels(fleet.agents())
+        found = {batch for _, batch in labels}
+        found |= {label for (_, batch), label in labels.items() if not batch.startswith(label)}
+        return sorted(name for name in found if name.startswith(incomplete))
     except FleetError:
         return []
 

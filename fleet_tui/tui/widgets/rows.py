@@ -6,10 +6,10 @@ need a person and the selected one keep theirs.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Literal
 
+from fleet_tui import names
 from fleet_tui.listing import age, memory, percent, word
 from fleet_tui.models import Agent, Batch, FleetState, Prompted, Status
 from fleet_tui.tui.exchange import Sights
@@ -22,8 +22,6 @@ WIDE = 60
 MOVING_SECONDS = 2.0
 FULL_PERCENT = 50.0
 """From here on it is shown how full a conversation is: the end of its room comes near."""
-_SUFFIX = re.compile(r"(.+)-([A-Z]{1,2})")
-_DAY = re.compile(r"(manual)-\d{8}")
 
 _TELLING = frozenset({Status.BLOCKED, Status.LIMITED, Status.ERROR})
 
@@ -98,13 +96,7 @@ def project_name(project: str) -> str:
 
 
 def batch_name(batch: str, members: Sequence[Agent]) -> str:
-    """The prefix that a fan-out's agents share; else the batch's own name without its date."""
-    found = [_SUFFIX.fullmatch(agent.name) for agent in members]
-    prefixes = {match[1] for match in found if match is not None}
-    if len(prefixes) == 1 and all(found):
-        return prefixes.pop()
-    day = _DAY.fullmatch(batch)
-    return day[1] if day else batch
+    return names.batch_label(batch, [agent.name for agent in members])
 
 
 def short_name(agent: Agent, batch: str) -> str:
