@@ -161,10 +161,7 @@ class Fleet:
         agents = self.agents(everywhere=True)
         found = [agent for agent in agents if name in (agent.name, agent.id, agent.branch)]
         here = [agent for agent in found if agent.project == project] or found
-        if len({agent.project for agent in here}) > 1:
-            raise UsageError(
-                f"several projects have an agent {name!r}", hint="go to the project, or use the id"
-            )
+        _refuse_several_projects(name, here)
         # Killed ones last, then the newest.
         here.sort(key=lambda agent: (agent.status is not Status.KILLED, agent.created_at))
         if not here:
@@ -196,6 +193,8 @@ class Fleet:
             matching = [agent for agent in agents if _matches(agent, pattern)]
             if not matching:
                 raise NotFound(f"no agent matches {pattern!r}", hint=self._elsewhere(pattern, agents))
+            if not is_pattern(pattern):
+                _refuse_several_projects(pattern, matching)
             chosen |= {agent.id: agent for agent in matching}
         return list(chosen.values())
 
@@ -723,6 +722,21 @@ class Fleet:
         for agent in self._now(taken):
             reconcile.copy_row(agent, self.store.intent(agent.id))
         return [agent.name for agent in taken]
+
+
+def is_pattern(name: str) -> bool:
+    """Whether it may mean several agents."""
+    return any(mark in name for mark in "*?[")
+
+
+def _refuse_several_projects(name: str, agents: Sequence[Agent]) -> None:
+    """Of agents that a name means: it has to be said which one."""
+    projects = sorted({agent.project for agent in agents})
+    if len(projects) > 1:
+        raise UsageError(
+            f"several projects have an agent {name!r}",
+            hint=f"go to one of {', '.join(projects)}; or use the id",
+        )
 
 
 def _matches(agent: Agent, pattern: str) -> bool:

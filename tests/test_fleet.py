@@ -373,6 +373,31 @@ def test_a_name_finds_the_living_agent_of_this_project_first(fleet: Fleet, tmp_p
 
 
 @pytest.mark.usefixtures("project")
+def test_a_name_that_several_projects_have_is_no_pattern_for_all_of_them(
+    fleet: Fleet, tmp_path: Path
+) -> None:
+    other = tmp_path / "other"
+    other.mkdir()
+    git(other, "init", "-q")
+    git(other, "commit", "-q", "--allow-empty", "-m", "x")
+    there = Fleet(other)
+    theirs, mine = there.create("fix"), fleet.create("fix")
+    outside = Fleet(tmp_path)
+
+    with pytest.raises(UsageError, match="several projects have an agent 'fix'") as refused:
+        outside.match(["fix"])
+
+    assert refused.value.hint == f"go to one of {theirs.project}, {mine.project}; or use the id"
+    assert {agent.id for agent in outside.match(["fi[x]"])} == {mine.id, theirs.id}
+    assert [agent.id for agent in outside.match([mine.id])] == [mine.id]
+    assert [agent.id for agent in fleet.match(["fix"])] == [mine.id]
+    there.kill([theirs])
+    assert [agent.id for agent in outside.match(["fix"], but_not=[Status.KILLED])] == [mine.id]
+    for one in (there, outside):
+        one.close()
+
+
+@pytest.mark.usefixtures("project")
 def test_patterns_choose_each_agent_once_and_all_must_match(fleet: Fleet) -> None:
     fleet.multi([("fix-1", "x"), ("fix-2", "x"), ("other", "x")])
 

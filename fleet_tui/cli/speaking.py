@@ -56,7 +56,9 @@ def prompt(
 
 
 def _addressed(fleet: Fleet, patterns: Sequence[str], batch: str | None) -> list[Agent]:
-    if len(patterns) == 1 and batch is None and not any(mark in patterns[0] for mark in "*?["):
+    from fleet_tui.fleet import is_pattern
+
+    if len(patterns) == 1 and batch is None and not is_pattern(patterns[0]):
         return [fleet.find(patterns[0])]
     agents = [agent for agent in fleet.match(patterns, batch=batch) if not agent.has_ended]
     if not agents:
