@@ -188,7 +188,7 @@ def test_a_program_that_exits_at_once_is_reported_with_its_last_lines(cli: Cli, 
     assert "fleet kill -d x" in line
     assert fleet.find("x").status is Status.EXITED
 
-    cli.ok("kill", "-d", "x")
+    cli.ok("kill", "-f", "-d", "x")
     assert git(cli.project, "branch", "--list", "x") == ""
 
 

@@ -255,6 +255,27 @@ def test_on_a_terminal_kill_asks_and_no_means_no(cli: Cli, fleet: Fleet) -> None
     assert fleet.find("a").status is Status.KILLED
 
 
+@pytest.mark.parametrize(
+    ("arguments", "flag"),
+    [
+        (["kill", "fix"], "-f"),
+        (["init"], "--yes"),
+        (["update", "--check"], "--force"),
+    ],
+)
+def test_where_nobody_can_be_asked_a_question_is_refused_and_no_answer_is_made_up(
+    cli: Cli, fleet: Fleet, project: Path, arguments: list[str], flag: str
+) -> None:
+    cli.ok("create", "fix")
+
+    ran = cli.script(*arguments, stdin="n\n", env={"PIP_INDEX_URL": "http://127.0.0.1:9/"})
+
+    assert ran.code == 2
+    assert ran.complaint.endswith(f"(say so with {flag})")
+    assert not fleet.find("fix").has_ended
+    assert not paths.project_config(project).exists()
+
+
 def test_on_a_terminal_create_shows_its_steps_and_interrupting_it_stops_nothing(
     cli: Cli, fleet: Fleet, project: Path
 ) -> None:

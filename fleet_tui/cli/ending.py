@@ -13,11 +13,9 @@ from fleet_tui.cli.group import (
     complete_batches,
     confirm,
     counted,
-    is_terminal,
     open_fleet,
     shortened,
 )
-from fleet_tui.errors import UsageError
 
 _patterns = click.argument("patterns", nargs=-1, metavar="[PATTERN]...", shell_complete=complete_agents)
 _batch_option = click.option(
@@ -46,10 +44,10 @@ def kill(patterns: tuple[str, ...], batch: str | None, force: bool, delete_branc
     """End agents, their worktrees to the trash; `undo` undoes it."""
     fleet = open_fleet()
     agents = fleet.match(patterns, batch=batch, but_not=_gone())
-    if not force and is_terminal():
+    if not force:
         shown = shortened([agent.name for agent in agents])
         question = f"Kill {shown}?" if len(agents) == 1 else f"Kill {len(agents)} agents ({shown})?"
-        confirm(f"{question} (fleet undo brings back what was killed)", default=len(agents) == 1)
+        confirm(f"{question} (fleet undo brings back what was killed)", flag="-f", default=len(agents) == 1)
     for kept in fleet.kill(agents, delete_branch=delete_branch):
         worktree = kept.note or "worktree in the trash"
         branch = f"branch {kept.branch} kept" if kept.branch else "branch deleted"
@@ -90,8 +88,6 @@ def trash(everywhere: bool, empty: bool, force: bool, as_json: bool) -> None:
         click.echo(listing.as_json(agents, {}) if as_json else listing.trash(agents, now=time.time()))
         return
     if agents and not force:
-        if not is_terminal():
-            raise UsageError("emptying the trash deletes for good", hint="say so with --force")
-        confirm(f"Delete {counted(len(agents), 'worktree')} for good?")
+        confirm(f"Delete {counted(len(agents), 'worktree')} for good?", flag="--force")
     for agent, ref in fleet.empty_trash(agents):
         click.echo(f"{agent.name}  deleted" + (f", its last state saved as {ref}" if ref else ""))

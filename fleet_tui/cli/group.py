@@ -84,13 +84,11 @@ def terminal_size() -> tuple[int, int] | None:
     return (size.columns, size.lines) if size.columns >= 10 and size.lines >= 3 else None
 
 
-def is_terminal() -> bool:
-    return sys.stdin.isatty() and sys.stderr.isatty()
-
-
-def confirm(question: str, *, default: bool = False) -> None:
-    """Go on only when the user says so; where nobody can be asked, the command decides before calling this."""
-    if not click.confirm(question, default=default, err=True):
+def confirm(question: str, *, flag: str, note: str = "", default: bool = False) -> None:
+    """Go on only when the user says so: on a terminal by answering, elsewhere by the flag that leaves this out."""
+    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+        raise UsageError(f"no terminal to ask on: {question}", hint=f"say so with {flag}")
+    if not click.confirm(f"{question} ({note})" if note else question, default=default, err=True):
         raise FleetError("nothing was done")
 
 

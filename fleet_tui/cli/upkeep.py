@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from fleet_tui import __version__
-from fleet_tui.cli.group import cli, complete_keys, confirm, counted, is_terminal, open_fleet
+from fleet_tui.cli.group import cli, complete_keys, confirm, counted, open_fleet
 from fleet_tui.errors import FleetError, NoRepository, NotFound, UsageError
 
 if TYPE_CHECKING:
@@ -38,8 +38,8 @@ def init(kind: str | None, migrate_legacy: bool, yes: bool) -> None:
 
     root = open_fleet().repository.root
     chosen = kind or presets.detect_type(root)
-    if not yes and is_terminal():
-        confirm(f"Write {root / '.aifleet/config.toml'} for a {chosen} project?", default=True)
+    if not yes:
+        confirm(f"Write {root / '.aifleet/config.toml'} for a {chosen} project?", flag="--yes", default=True)
     for path in presets.init(root, chosen, migrate_legacy=migrate_legacy):
         click.echo(f"wrote {path}")
 
@@ -191,8 +191,8 @@ def update(check: bool, force: bool) -> None:
     click.echo(f"update it with: {installation.update_command()}")
     click.echo("running agents go on during an update")
     if check:
-        if not force and is_terminal():
-            confirm("Ask the package index for the newest version?", default=True)
+        if not force:
+            confirm("Ask the package index for the newest version?", flag="--force", default=True)
         click.echo(installation.newest())
 
 
