@@ -639,7 +639,7 @@ def set_value(file: Path, key: str, text: str) -> None:
     import tomlkit
     from tomlkit.exceptions import TOMLKitError
 
-    value = _value_from_text(key, text)
+    value = value_from_text(key, text)
     before = read(file)
     source = file.read_bytes().decode("utf-8-sig") if file.exists() else ""
     section, _, name = key.partition(".")
@@ -662,7 +662,7 @@ def set_value(file: Path, key: str, text: str) -> None:
     write(file, edited.encode())
 
 
-def _value_from_text(key: str, text: str) -> object:
+def value_from_text(key: str, text: str) -> object:
     """The text as a TOML value of the key's kind, checked as loading would check it."""
     section, _, name = key.partition(".")
     if section == "env" and name:
@@ -671,7 +671,10 @@ def _value_from_text(key: str, text: str) -> object:
             raise UsageError(f"{key} {problem or 'must not contain a NUL byte'}")
         return text
     if section == "keys" and name:
-        return _strings_text(text)
+        try:
+            return _strings_text(text)
+        except Unfit as error:
+            raise UsageError(f"{key} must be a key or a list of keys, not {_shown(text)}") from error
     row = _row(key)
     if row.kind is TABLE:
         raise UsageError(f"{key} is a table", hint=f"set one entry of it, as in {key}.NAME")

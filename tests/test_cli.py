@@ -341,6 +341,46 @@ def test_configuration_is_shown_set_and_traced_to_its_file(cli: Cli, project: Pa
     assert cli.ok("config", "--validate") == "The configuration is valid\n"
 
 
+@pytest.mark.parametrize(
+    ("key", "chord", "problem"),
+    [
+        ("keys.stop", "X", "keys: 'X' is both stop and kill"),
+        ("keys.nosuch", "q", "keys: there is no action 'nosuch'"),
+        ("keys.stop", "foo bar", "keys.stop: 'foo bar' is not a key"),
+        ("keys.stop", "[", "keys.stop must be a key or a list of keys"),
+        ("keys.preset", "emacs", "keys: no preset 'emacs'"),
+    ],
+)
+def test_keys_that_the_dashboard_would_refuse_are_not_set(
+    cli: Cli, project: Path, key: str, chord: str, problem: str
+) -> None:
+    for options in ([], ["--user"]):
+        ran = cli("config", "set", key, chord, *options)
+        assert ran.code == 2
+        assert problem in ran.complaint
+    assert not paths.project_config(project).exists()
+    cli.ok("config", "set", "keys.stop", "ctrl+x")
+    cli.ok("keys")
+
+
+def test_validating_finds_the_keys_that_the_dashboard_would_refuse_and_setting_mends_them(
+    cli: Cli, project: Path
+) -> None:
+    configure(project, '[keys]\nstop = "X"\nnosuch = "q"\n')
+
+    ran = cli("config", "--validate")
+
+    assert ran.code == 1
+    assert ran.err.splitlines()[0] == "keys: there is no action 'nosuch'"
+    assert cli("keys").complaint.startswith("fleet: keys: there is no action 'nosuch'")
+    # One at a time, though what is left is still wrong.
+    cli.ok("config", "set", "keys.stop", "ctrl+x")
+    configure(project, '[keys]\nstop = "X"\n')
+    assert "'X' is both stop and kill" in cli("config", "--validate").err
+    cli.ok("config", "set", "keys.kill", "ctrl+k")
+    assert cli.ok("config", "--validate") == "The configuration is valid\n"
+
+
 def test_init_writes_a_valid_configuration_once(cli: Cli, project: Path) -> None:
     for kind in ("rails", "node", "python", "generic", "minimal"):
         paths.project_config(project).unlink(missing_ok=True)

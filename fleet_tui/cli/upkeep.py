@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -78,7 +80,34 @@ def config(
     elif action == "get":
         _show_value(open_fleet().config(), key, show_origin=show_origin)
     else:
-        settings.set_value(_config_file(user=user), key, value or "")
+        file = _config_file(user=user)
+        _check_keys(key, value or "", user=user)
+        settings.set_value(file, key, value or "")
+
+
+def _check_keys(key: str, text: str, *, user: bool) -> None:
+    """Refuse a key with which the dashboard would not open; one that only leaves it as broken as it was may be set."""
+    from fleet_tui import config as settings
+
+    section, _, action = key.partition(".")
+    if section != "keys" or not action:
+        return
+    chords = settings.value_from_text(key, text)
+    before = settings.load(None if user else open_fleet().repository.root).keys
+    problem = _key_problem({**before, action: chords})
+    if problem is not None and problem.message != getattr(_key_problem(before), "message", ""):
+        raise problem
+
+
+def _key_problem(table: Mapping[str, Any]) -> UsageError | None:
+    """What the dashboard has against a table of keys."""
+    from fleet_tui.tui import keys as keymaps
+
+    try:
+        keymaps.of_config(table)
+    except UsageError as error:
+        return error
+    return None
 
 
 def _show_value(config: Config, key: str, *, show_origin: bool) -> None:
@@ -106,7 +135,12 @@ def _config_file(*, user: bool) -> Path:
 def _validate() -> None:
     from fleet_tui import config as settings
 
-    problems = settings.validate(open_fleet().repository.root)
+    fleet = open_fleet()
+    problems = settings.validate(fleet.repository.root)
+    # One that cannot be read was named, and has no keys to look at.
+    with contextlib.suppress(FleetError):
+        refused = _key_problem(fleet.config().keys)
+        problems += [refused.message] if refused is not None else []
     for problem in problems:
         click.echo(problem, err=True)
     if problems:
@@ -132,7 +166,9 @@ def _edit(file: Path, *, user: bool) -> None:
         raise NotFound(f"{editor[0]}: {error.strerror}", hint="set EDITOR to an editor you have") from error
     if code:
         raise FleetError(f"{editor[0]} ended with code {code}", hint=f"look at {file}")
-    for warning in open_fleet().config().warnings:
+    config = open_fleet().config()
+    problem = _key_problem(config.keys)
+    for warning in [*config.warnings, *([problem.message] if problem is not None else [])]:
         click.echo(warning, err=True)
 
 
