@@ -61,8 +61,6 @@ class Worker:
 
     def run(self) -> None:
         jobs = [(self._store.agent(agent), Intent.read(self._store.intent(agent))) for agent in self._locks]
-        for folder in {Path(intent.worktree).parent for _, intent in jobs if intent.makes_worktree}:
-            paths.private(folder)
         for agent, intent, failure in self._worktrees(jobs):
             if failure:
                 self._fail(agent, failure)
@@ -131,6 +129,11 @@ class Worker:
         from fleet_tui import git
 
         self._tell(agent, "worktree")
+        folder = Path(intent.worktree).parent
+        try:
+            paths.private(folder)
+        except OSError as error:
+            return f"cannot make the folder {folder}: {error.strerror}"
         try:
             repository = git.Repository(
                 Path(intent.repository),

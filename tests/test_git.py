@@ -16,7 +16,7 @@ import pytest
 
 from fleet_tui import git
 from fleet_tui.errors import FleetError, NoRepository, NotFound, Refused
-from fleet_tui.git import creation
+from fleet_tui.git import creation, program
 from tests import repos
 from tests.repos import branches, call, commit, entries, make, worktree
 
@@ -818,3 +818,34 @@ def test_the_first_commit_is_empty_and_leaves_alone_what_was_staged(tmp_path: Pa
 
     assert call(tmp_path, "ls-tree", "-r", "HEAD") == ""
     assert call(tmp_path, "status", "--porcelain", "mine.txt").startswith("A ")
+
+
+@pytest.mark.parametrize(
+    ("said", "reason"),
+    [
+        (
+            "error: unable to create file a: No space left on device\n"
+            "error: unable to create file b: No space left on device\n"
+            "fatal: Could not reset index file to revision 'HEAD'.\n",
+            "unable to create file a: No space left on device",
+        ),
+        (
+            "error: unable to write file b\nfatal: Could not reset index file to revision 'HEAD'.\n",
+            "unable to write file b",
+        ),
+        (
+            "fatal: cannot create directory at 'x': Permission denied\nfatal: it did not work\n",
+            "cannot create directory at 'x': Permission denied",
+        ),
+        (
+            "warning: unable to access '.gitconfig': Permission denied\nfatal: bad object HEAD\n",
+            "bad object HEAD",
+        ),
+        (
+            "fatal: Could not reset index file to revision 'HEAD'.\n",
+            "Could not reset index file to revision 'HEAD'.",
+        ),
+    ],
+)
+def test_the_reason_is_the_line_that_names_the_cause(said: str, reason: str) -> None:
+    assert program.reason(subprocess.CompletedProcess([], 128, "", said)) == reason

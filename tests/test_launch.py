@@ -20,6 +20,7 @@ from fleet_tui.inputs import KeyEvent, MouseEvent
 from fleet_tui.models import Agent, Status
 from fleet_tui.session import View
 from tests.conftest import git, processes_of
+from tests.disks import small_disk
 from tests.holders import living_server, wait_until
 from tests.programs import FLEET, is_alive, program, start_cli
 from tests.repos import branches, call, entries
@@ -186,6 +187,40 @@ def test_a_failing_setup_command_is_a_failed_agent_whose_worktree_is_kept_and_qu
     assert (Path(agent.worktree) / "made.txt").exists()
     assert not (Path(quick.worktree) / "made.txt").exists()
     assert not fleet.find("quick").has_ended
+
+
+def test_agents_whose_worktrees_have_no_place_fail_with_the_systems_reason(
+    fleet: Fleet, repository: Path, tmp_path: Path
+) -> None:
+    (repository / ".aifleet").mkdir()
+    (repository / ".aifleet" / "config.toml").write_text('[project]\nworktree_root = "/proc/nope"\n')
+
+    agents = fleet.multi([("a", "x"), ("b", "x")], profile=program(tmp_path, "echoes"))
+
+    assert [agent.status for agent in agents] == [Status.FAILED] * 2
+    assert {agent.status_detail for agent in agents} == {
+        "cannot make the folder /proc/nope: No such file or directory"
+    }
+    assert (branches(repository), entries(repository)) == ({"main"}, [])
+
+
+def test_an_agent_that_does_not_fit_on_the_disk_fails_with_what_could_not_be_written(
+    fleet: Fleet, repository: Path, tmp_path: Path
+) -> None:
+    for name in ("one", "two"):
+        (repository / name).write_bytes(os.urandom(300_000))
+    git(repository, "add", ".")
+    git(repository, "commit", "-q", "-m", "big")
+    with small_disk(tmp_path / "disk") as disk:
+        (repository / ".aifleet").mkdir()
+        (repository / ".aifleet" / "config.toml").write_text(f'[project]\nworktree_root = "{disk}"\n')
+
+        agent = fleet.create("fix", profile=program(tmp_path, "echoes"))
+
+    assert agent.status is Status.FAILED
+    assert "file two" in agent.status_detail
+    # Some gits say why, and where they do not, we ask.
+    assert "is there room on the disk?" in agent.status_detail or "No space left" in agent.status_detail
 
 
 HANGS = "#!/bin/sh\n{first}echo $$ >> {told}\nsleep 1000\n"

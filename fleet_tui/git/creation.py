@@ -174,7 +174,12 @@ def add(
         if _BRANCH_TAKEN.search(failed.stderr) and plan.makes_branch:
             raise _taken(plan.branch)
         if attempt == TRIES or not is_busy(failed):
-            raise GitFailed(f"git could not make the worktree of {plan.branch!r}: {reason(failed)}")
+            why = reason(failed)
+            raise GitFailed(
+                f"git could not make the worktree of {plan.branch!r}: {why}",
+                # Git does not say why of a file that it had begun to write.
+                hint="is there room on the disk?" if why.startswith("unable to write file") else "",
+            )
         pause(attempt)
 
 

@@ -27,6 +27,13 @@ END_SECONDS = 0.5
 
 # Any git that looks at all worktrees fails with the last of these while another git is making one.
 _BUSY = re.compile(r"\.lock'?: File exists|could not lock config|failed to read .*commondir")
+# Lines that only tell what could not be done after something else had failed.
+_FOLLOWS = re.compile(r"fatal: (?:adding files failed$|Could not reset index file to revision)")
+# What the system itself says of files: everything after it follows from it.
+_CAUSE = re.compile(
+    ": (?:No space left on device|Disk quota exceeded|Read-only file system|Permission denied|Input/output error"
+    "|File name too long|File too large|Too many open files|Cannot allocate memory)$"
+)
 _LOCATION_VARIABLES = (
     "GIT_ALTERNATE_OBJECT_DIRECTORIES",
     "GIT_COMMON_DIR",
@@ -44,7 +51,7 @@ _LOCATION_VARIABLES = (
 
 
 class GitFailed(FleetError):
-    """The git program refused; the message is its own last line."""
+    """The git program refused; the message is its own line that says why."""
 
 
 class Unwanted(GitFailed):
@@ -148,16 +155,13 @@ def lines(text: str) -> list[str]:
 
 
 def reason(done: subprocess.CompletedProcess[str]) -> str:
-    """Git's last line that says something, without the words that every git failure starts with."""
-    said = [
-        line.strip()
-        for line in done.stderr.splitlines()
-        if line.strip() not in ("", "fatal: adding files failed")
-    ]
-    named = [line for line in said if line.startswith(("fatal: ", "error: "))]
+    """Git's line that names the cause, or else its last, without the words that every git failure starts with."""
+    said = [line.strip() for line in done.stderr.splitlines() if line.strip()]
+    telling = [line for line in said if not _FOLLOWS.match(line)] or said
+    named = [line for line in telling if line.startswith(("fatal: ", "error: "))]
     if not said:
         return f"git ended with {done.returncode} and said nothing, as when a hook refuses"
-    found = (named or said)[-1]
+    found = next(filter(_CAUSE.search, named), (named or telling)[-1])
     # What such a line announces stands on the next one.
     announced = said[said.index(found) + 1 :][:1] if found.endswith(":") else []
     return " ".join([found.removeprefix("fatal: ").removeprefix("error: "), *announced])
