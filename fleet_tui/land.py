@@ -29,7 +29,7 @@ class Kept:
     path: Path | None
     """In the trash; None when there was nothing to move."""
     branch: str
-    """Empty when the branch was deleted with it."""
+    """Empty when it was deleted with it, or when there was none."""
     note: str = ""
     """Why nothing, or not all of it, was moved."""
 
@@ -104,7 +104,7 @@ def _trashed(store: Store, agent: Agent, *, delete_branch: bool, now: float) -> 
             note="its folder was gone, what git knew of it is in the trash",
         )
     else:
-        kept = Kept(agent, None, agent.branch, "it had no worktree any more")
+        kept = _nothing_moved(agent)
     with store.transaction():
         trash = str(kept.path) if kept.path else ""
         store.change(agent.id, now, status=Status.KILLED, trash=trash, ended_at=now)
@@ -112,6 +112,13 @@ def _trashed(store: Store, agent: Agent, *, delete_branch: bool, now: float) -> 
     with contextlib.suppress(OSError):
         write_record(paths.killed(agent.id), Killed(now))
     return kept
+
+
+def _nothing_moved(agent: Agent) -> Kept:
+    """Of an agent without a worktree: what was not made has no branch either."""
+    if git.branch_names(git.discover(Path(agent.project)), agent.branch):
+        return Kept(agent, None, agent.branch, "it had no worktree")
+    return Kept(agent, None, "", f"it had no worktree, and no branch {agent.branch}")
 
 
 def _moved_before(worktree: Path) -> git.Trashed | None:

@@ -65,6 +65,25 @@ def test_killing_an_agent_whose_worktree_is_gone_does_not_say_that_it_is_in_the_
     assert "worktree in the trash" not in said
 
 
+def test_killing_an_agent_that_never_had_a_worktree_tells_of_no_branch(cli: Cli, tmp_path: Path) -> None:
+    broken = tmp_path / "broken"
+    broken.write_bytes(b"\x7fELF not really")
+    broken.chmod(0o755)
+    assert cli("create", "fix", "-a", str(broken)).code == 7
+
+    assert cli.ok("kill", "-f", "-d", "fix") == "fix  killed, it had no worktree, and no branch fix\n"
+
+
+def test_killing_an_agent_without_a_worktree_tells_that_its_branch_is_kept(
+    cli: Cli, fleet: Fleet, project: Path
+) -> None:
+    cli.ok("create", "fix")
+    fleet.stop([fleet.find("fix")])
+    git(project, "worktree", "remove", "--force", fleet.find("fix").worktree)
+
+    assert cli.ok("kill", "-f", "fix") == "fix  killed, it had no worktree, branch fix kept\n"
+
+
 def test_a_repository_that_was_moved_is_named_and_takes_its_agents_along_when_told_to(
     cli: Cli, fleet: Fleet, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

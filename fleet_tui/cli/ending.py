@@ -49,9 +49,12 @@ def kill(patterns: tuple[str, ...], batch: str | None, force: bool, delete_branc
         question = f"Kill {shown}?" if len(agents) == 1 else f"Kill {len(agents)} agents ({shown})?"
         confirm(f"{question} (fleet undo brings back what was killed)", flag="-f", default=len(agents) == 1)
     for kept in fleet.kill(agents, delete_branch=delete_branch):
-        worktree = kept.note or "worktree in the trash"
-        branch = f"branch {kept.branch} kept" if kept.branch else "branch deleted"
-        click.echo(f"{kept.agent.name}  killed, {worktree}, {branch}")
+        facts = ["killed", kept.note or "worktree in the trash"]
+        if kept.branch:
+            facts.append(f"branch {kept.branch} kept")
+        elif kept.path is not None:
+            facts.append("branch deleted")
+        click.echo(f"{kept.agent.name}  {', '.join(facts)}")
 
 
 def _gone() -> tuple[Any, ...]:
