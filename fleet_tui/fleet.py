@@ -10,7 +10,7 @@ import contextlib
 import fnmatch
 import os
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -590,11 +590,15 @@ class Fleet:
 
         return final_view(paths.run(agent.id, agent.run))
 
-    def logs(self, name: str | Agent, count: int) -> list[str]:
-        """The last lines an agent printed: what has scrolled away, then what is on its screen."""
+    def logs(
+        self, name: str | Agent, count: int, unseen: Callable[[FleetError], None] = lambda _: None
+    ) -> list[str]:
+        """The last lines an agent printed: what has scrolled away, then what is on its screen; `unseen` is told why the
+        screen is missing while its holder does not answer."""
         from fleet_tui import output
 
-        return output.lines(self.store, name if isinstance(name, Agent) else self.find(name), count)
+        agent = name if isinstance(name, Agent) else self.find(name)
+        return output.lines(self.store, agent, count, unseen)
 
     def follow(self, agent: Agent, last: int) -> Iterator[str]:
         """The last lines, then lines as they come, until the agent has ended."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from fleet_tui import paths, transcript
@@ -45,9 +45,18 @@ def _seen(agent: Agent) -> dict[str, Any] | None:
         return None
 
 
-def lines(store: Store, agent: Agent, count: int) -> list[str]:
-    """The last lines an agent printed: what has scrolled away, then what is on its screen."""
-    seen = _beside_log(store, agent)
+def lines(
+    store: Store, agent: Agent, count: int, unseen: Callable[[HolderGone], None] = lambda _: None
+) -> list[str]:
+    """The last lines an agent printed: what has scrolled away, then what is on its screen.
+
+    While nobody can show the screen, `unseen` is told why, and it is what the log has.
+    """
+    seen: dict[str, Any] | None = None
+    try:
+        seen = _beside_log(store, agent)
+    except HolderGone as error:
+        unseen(error)
     shown: list[str] = [] if seen is None else seen["lines"]
     while shown and not shown[-1].strip():
         shown.pop()

@@ -17,6 +17,7 @@ from fleet_tui.fleet import Fleet
 from fleet_tui.models import Status
 from tests.commands import FLEET, Cli, cli, configure, prints, project
 from tests.conftest import git, processes_of
+from tests.holders import living_server
 from tests.hosts import Host
 
 __all__ = ["cli", "project"]
@@ -184,6 +185,21 @@ def test_logs_are_text_and_raw_with_their_escapes(cli: Cli, fleet: Fleet, tmp_pa
     assert cli.ok("logs", "fix", "-n", "0") == ""
     assert cli.ok("peek", "fix").splitlines() == ["red", "second", "third"]
     assert "\x1b[31mred" in cli.script("logs", "--raw", "fix").out
+
+
+def test_logs_are_read_from_the_disk_while_the_screen_server_does_not_answer(cli: Cli, fleet: Fleet) -> None:
+    agent = fleet.create("fix", profile="shell", prompt="seq 200; exec cat")
+    prints(fleet, agent, "200")
+    server = living_server(agent.keeper_pid, agent.pid)
+    os.kill(server, signal.SIGSTOP)
+    try:
+        ran = cli("logs", "fix", "-n", "3")
+    finally:
+        os.kill(server, signal.SIGCONT)
+
+    assert ran.code == 0
+    assert len(ran.out.split()) == 3
+    assert ran.complaint.endswith("(this is without what is on its screen)")
 
 
 def test_logs_follow_until_the_agent_ends(cli: Cli, fleet: Fleet) -> None:

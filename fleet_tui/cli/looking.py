@@ -11,7 +11,7 @@ import click
 
 from fleet_tui.cli.group import cli, in_color, name_argument, open_fleet, terminal_size
 from fleet_tui.cli.sampling import primed
-from fleet_tui.errors import NotFound, UsageError
+from fleet_tui.errors import FleetError, NotFound, UsageError
 
 if TYPE_CHECKING:
     from fleet_tui.fleet import Fleet
@@ -112,12 +112,16 @@ def logs(branch: str, lines: int | None, follow: bool, raw: bool) -> None:
         return
     count = fleet.config().log_lines if lines is None else lines
     if not follow:
-        for line in fleet.logs(agent.id, count):
+        for line in fleet.logs(agent.id, count, _tell_unseen):
             click.echo(line)
     else:
         with contextlib.suppress(KeyboardInterrupt):
             for line in fleet.follow(agent, count):
                 click.echo(line)
+
+
+def _tell_unseen(error: FleetError) -> None:
+    click.echo(f"fleet: {error.message} (this is without what is on its screen)", err=True)
 
 
 def _raw_logs(fleet: Fleet, agent: Agent, *, follow: bool) -> None:
