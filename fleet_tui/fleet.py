@@ -665,7 +665,7 @@ class Fleet:
     def rename(self, name: str, new_name: str) -> Agent:
         """Another name for an agent; its branch keeps its own."""
         agent = self.find(name)
-        names.check_branch(new_name)
+        names.check_branch(new_name, "an agent's name")
         with self.store.transaction():
             if self.store.taken_names(agent.project, [new_name]):
                 raise Refused(f"there is already an agent {new_name!r}", hint="choose another name")
@@ -674,7 +674,7 @@ class Fleet:
 
     def move(self, agents: Sequence[Agent], batch: str) -> list[Agent]:
         """Put agents into a batch, which is made when there is none of that name."""
-        names.check_branch(batch)
+        names.check_branch(batch, "a batch's name")
         now = time.time()
         with self.store.transaction():
             for agent in agents:

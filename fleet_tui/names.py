@@ -80,12 +80,15 @@ def check_count(count: int) -> int:
     return count
 
 
-def check_branch(name: str) -> str:
-    """The name if git accepts it as a branch, else an error that says what is wrong with it."""
+def check_branch(name: str, what: str = "a branch name") -> str:
+    """The name if git accepts it as a branch, else an error that says what is wrong with it.
+
+    Other names follow the same rules, so that whatever is called so can be given wherever a branch can.
+    """
     problem = _branch_problem(name)
     if problem:
         shown = name if len(name) <= 40 else name[:37] + "..."
-        raise UsageError(f"{shown!r} cannot be a branch name: it {problem}", hint=f"try {slug(name)!r}")
+        raise UsageError(f"{shown!r} cannot be {what}: it {problem}", hint=f"try {slug(name)!r}")
     return name
 
 

@@ -398,6 +398,16 @@ def test_a_name_that_several_projects_have_is_no_pattern_for_all_of_them(
 
 
 @pytest.mark.usefixtures("project")
+def test_other_names_of_agents_and_batches_are_not_called_branches(fleet: Fleet) -> None:
+    agent = fleet.create("fix")
+
+    with pytest.raises(UsageError, match="'a b' cannot be an agent's name: it contains a space"):
+        fleet.rename("fix", "a b")
+    with pytest.raises(UsageError, match="'a b' cannot be a batch's name: it contains a space"):
+        fleet.move([agent], "a b")
+
+
+@pytest.mark.usefixtures("project")
 def test_patterns_choose_each_agent_once_and_all_must_match(fleet: Fleet) -> None:
     fleet.multi([("fix-1", "x"), ("fix-2", "x"), ("other", "x")])
 
