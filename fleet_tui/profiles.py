@@ -147,12 +147,24 @@ def load(name: str) -> Profile:
         return _profile(name, _merged(name), str(_files(name)[-1]))
     program = _found(name, os.environ.get("PATH"))
     if not program:
+        _refuse_unexecutable(name)
         raise NotFound(
             f"no profile or program {name!r}",
             hint="install it, add its folder to PATH, or choose from " + ", ".join(names()),
         )
     data = _merged(BASE) | {"program": program}
     return _profile(Path(name).name, data, f"{_FOLDER / BASE}.toml")
+
+
+def _refuse_unexecutable(name: str) -> None:
+    """A file that is there is not to be installed."""
+    if "/" not in name or "\0" in name:
+        return
+    file = os.path.expanduser(name)  # noqa: PTH111  # Path.expanduser raises for an unknown user
+    if os.path.isdir(file):  # noqa: PTH112  # a name that is no path at all is no folder either
+        raise NotFound(f"{name} is a folder, not a program", hint="name the program in it")
+    if os.path.exists(file):  # noqa: PTH110  # as above
+        raise NotFound(f"{name} is not executable", hint="if it is a program: chmod +x")
 
 
 def _files(name: str) -> list[Path]:
@@ -420,6 +432,7 @@ def program_path(profile: Profile, search_path: str | None = None) -> str:
         )
     found = _found(program, os.environ.get("PATH") if search_path is None else search_path)
     if not found:
+        _refuse_unexecutable(program)
         hint = (
             f"install it with: {profile.install_hint}" if profile.install_hint else "add its folder to PATH"
         )

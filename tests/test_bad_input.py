@@ -58,7 +58,8 @@ REFUSED: list[tuple[int, list[str], str]] = [
     (2, ["create", ""], "is empty"),
     (3, ["create", "x", "-a", "nosuch"], "no profile or program 'nosuch'"),
     (3, ["create", "x", "-a", "/bin/nosuch"], "no profile or program"),
-    (3, ["create", "x", "-a", "/etc/passwd"], "no profile or program"),
+    (3, ["create", "x", "-a", "/etc/passwd"], "/etc/passwd is not executable"),
+    (3, ["create", "x", "-a", "/etc"], "/etc is a folder, not a program"),
     (3, ["create", "x", "--base", "nope"], "is not a commit"),
     (3, ["create", "x", "--existing"], "no branch 'x'"),
     (4, ["create", "main"], "checked out in"),
@@ -216,6 +217,12 @@ def test_a_failing_setup_command_is_reported_and_the_worktree_kept(
     assert agent.status is Status.FAILED
     assert Path(agent.worktree).is_dir()
     assert processes_of(agent) == []
+
+    again = cli("revive", "x")
+
+    assert again.code == 7
+    assert "--quick" not in again.err, "revive has no such option"
+    assert f"mend what it needs in {agent.worktree}" in again.err.splitlines()[-1]
 
 
 PROMPTS = {

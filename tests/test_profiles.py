@@ -303,16 +303,24 @@ def test_a_link_is_called_by_its_own_name(programs: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["nowhere", "", "../x", "a b", "nul\0", "./folder", "./plain", "~nobody-here/x"]
+    ("name", "problem"),
+    [
+        *(
+            (name, "no profile or program")
+            for name in ("nowhere", "", "../x", "a b", "nul\0", "~nobody-here/x")
+        ),
+        ("./folder", "./folder is a folder, not a program"),
+        ("./plain", "./plain is not executable"),
+    ],
 )
 def test_what_is_neither_profile_nor_program_is_not_found(
-    programs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+    programs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, problem: str
 ) -> None:
     (tmp_path / "folder").mkdir()
     (tmp_path / "plain").write_text("")
     monkeypatch.chdir(tmp_path)
 
-    with pytest.raises(NotFound, match="no profile or program"):
+    with pytest.raises(NotFound, match=problem):
         profiles.load(name)
 
 

@@ -132,7 +132,7 @@ def multi(tasks: tuple[str, ...], agent: str, quick: bool, base: str, headless: 
 @click.option("--fresh", is_flag=True, help="Start over with the first prompt instead of going on.")
 def revive(branch: str, prompt: str, fresh: bool) -> None:
     """Start an ended agent again in its worktree and conversation."""
-    with _starting(copies_here=False) as report:
+    with _starting(copies_here=False, has_quick=False) as report:
         made = report.fleet.revive(branch, prompt=said(prompt), fresh=fresh, on_progress=report.step)
         report.end([made])
 
@@ -148,7 +148,7 @@ def fork(branch: str, new_name: str, prompt: str) -> None:
 
     It works in a worktree of its own, from the last commit of the agent that it is a fork of.
     """
-    with _starting(copies_here=False) as report:
+    with _starting(copies_here=False, has_quick=False) as report:
         source = report.fleet.find(branch)
         report.end([report.fleet.fork(source.id, new_name, prompt=said(prompt), on_progress=report.step)])
         left = report.fleet.uncommitted(source)
@@ -160,9 +160,9 @@ def fork(branch: str, new_name: str, prompt: str) -> None:
 
 
 @contextlib.contextmanager
-def _starting(*, copies_here: bool) -> Iterator[_Report]:
+def _starting(*, copies_here: bool, has_quick: bool = True) -> Iterator[_Report]:
     """A report on agents that are being made; whoever stops listening to it stops none of them."""
-    report = _Report(open_fleet(), copies_here=copies_here)
+    report = _Report(open_fleet(), copies_here=copies_here, has_quick=has_quick)
     try:
         yield report
     except KeyboardInterrupt:
@@ -172,8 +172,9 @@ def _starting(*, copies_here: bool) -> Iterator[_Report]:
 class _Report:
     """Progress on standard error while agents come up, and how each of them ended up."""
 
-    def __init__(self, fleet: Fleet, *, copies_here: bool) -> None:
+    def __init__(self, fleet: Fleet, *, copies_here: bool, has_quick: bool) -> None:
         self.fleet = fleet
+        self._has_quick = has_quick
         self._seen: set[str] = set()
         self._uncommitted: list[int] = []
         self._looking = threading.Thread(target=self._look_for_uncommitted, daemon=True)
@@ -212,7 +213,7 @@ class _Report:
             for line in self.fleet.logs(agent.id, LAST_LINES):
                 click.echo(f"{mark} {line}", err=True)
         if failed:
-            raise _did_not_get_going(failed, len(agents))
+            raise _did_not_get_going(failed, len(agents), has_quick=self._has_quick)
 
     def _look_for_uncommitted(self) -> None:
         with contextlib.suppress(FleetError, OSError):
@@ -227,14 +228,19 @@ class _Report:
             click.echo(f"  not copied: {here} here; agents start from the last commit", err=True)
 
 
-def _did_not_get_going(failed: Sequence[Agent], of: int) -> LaunchFailed:
+def _did_not_get_going(failed: Sequence[Agent], of: int, *, has_quick: bool) -> LaunchFailed:
     first = failed[0]
     message = f"{first.name} did not get going: {_why(first)}"
     if of > 1:
         message = f"{len(failed)} of {of} agents did not get going; {first.name}: {_why(first)}"
     remedy = f"fleet logs {first.name} shows more"
     if first.status_detail.startswith("setup:"):
-        remedy = "mend it with fleet config --edit, or skip it with --quick"
+        remedy = "mend it with fleet config --edit"
+        if has_quick:
+            remedy += ", or skip it with --quick"
+        if first.run > 1:
+            # It is set up by what it was created with.
+            remedy = f"mend what it needs in {first.worktree}"
     names = " ".join(agent.name for agent in failed[:5])
     return LaunchFailed(message, hint=f"{remedy}; fleet kill -d {names} removes what is left")
 
