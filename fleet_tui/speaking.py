@@ -158,7 +158,13 @@ def answer(agent: Agent, choice: str, shown: Evidence | None = None) -> None:
             # The answer was to end it.
             return
     if said["state"] != "answered":
-        raise Refused(f"{agent.name}: {said['reason']}", hint=f"fleet why {agent.name} shows what it asks")
+        asks = agent.status is Status.BLOCKED
+        raise Refused(
+            f"{agent.name}: {said['reason']}",
+            hint=f"fleet why {agent.name} shows what it asks"
+            if asks
+            else f'fleet prompt {agent.name} "…" speaks to it',
+        )
 
 
 def _respond(session: Session, choice: str, question: Mapping[str, Any] | None) -> Mapping[str, Any]:
@@ -269,9 +275,15 @@ def _sign(source: Mapping[str, Any]) -> Sign:
 
 def report_wrong(agent: Agent, right: str, kind: str = "") -> Path:
     """Save what an agent shows now together with what its status should have been; returns the file."""
+    from fleet_tui.signals import KINDS
+
     choices = [str(status) for status in Status if not status.has_ended]
     if right not in choices:
         raise UsageError(f"{right!r} is no status", hint="one of " + ", ".join(choices))
+    if kind and right != Status.BLOCKED:
+        raise UsageError(f"an agent that is {right} has no kind", hint="leave --kind out")
+    if kind and kind not in KINDS:
+        raise UsageError(f"{kind!r} is no kind of question", hint="one of " + ", ".join(KINDS))
     check_alive(agent)
     found = why(agent)
     if not found.lines:

@@ -117,7 +117,10 @@ printf '\033[2J\033]7501;state=done\007'; exec cat
 def test_an_agent_that_asks_nothing_is_not_answered(cli: Cli, crew: Crew) -> None:
     calm = crew.take("shell", CALM)
 
-    assert cli("answer", calm.name, "1").code == 4
+    refused = cli("answer", calm.name, "1")
+    assert refused.code == 4
+    assert "shows what it asks" not in refused.complaint
+    assert refused.complaint.endswith(f'(fleet prompt {calm.name} "…" speaks to it)')
     assert cli("answer", calm.name).code == 4
     assert cli("answer", "nobody", "1").code == 3
 
@@ -280,3 +283,10 @@ def test_a_wrong_status_is_saved_as_a_test_takes_it(cli: Cli, crew: Crew) -> Non
     assert "ready" in saved["lines"][0]
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
     assert cli("why", agent.name, "--wrong", "flying").code == 2
+    assert (
+        "'nonsense' is no kind"
+        in cli("why", agent.name, "--wrong", "blocked", "--kind", "nonsense").complaint
+    )
+    assert cli("why", agent.name, "--wrong", "working", "--kind", "login").code == 2
+    assert cli("why", agent.name, "--kind", "login").code == 2
+    assert cli("why", agent.name, "--wrong", "blocked", "--kind", "login").code == 0

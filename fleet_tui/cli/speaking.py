@@ -195,6 +195,8 @@ def why(branch: str, wrong: str | None, kind: str, as_json: bool) -> None:
     if wrong:
         click.echo(f"saved as {fleet.report_wrong(branch, wrong, kind)}")
         return
+    if kind:
+        raise UsageError("--kind goes with --wrong blocked", hint="write both")
     found = fleet.why(branch)
     if as_json:
         click.echo(json.dumps(_plain(found), indent=2))
