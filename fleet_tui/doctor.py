@@ -255,7 +255,10 @@ def _programs(settings: config.Config) -> Iterator[Finding]:
     found, missing = [], []
     for name in profiles.names():
         try:
-            profiles.program_path(profiles.load(name))
+            profile = profiles.load(name)
+            for problem in profile.problems:
+                yield Finding("warning", problem, "mend the file")
+            profiles.program_path(profile)
             found.append(name)
         except FleetError:
             missing.append(name)

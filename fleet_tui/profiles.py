@@ -11,7 +11,7 @@ import os
 import re
 import shlex
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, cast
 
@@ -20,7 +20,7 @@ from fleet_tui.config import PERMISSION_MODES, Config
 from fleet_tui.errors import FleetError, NotFound, Refused, UsageError
 from fleet_tui.models import Status
 from fleet_tui.signals import KINDS, SCREEN_LINES, Rule, Signals
-from fleet_tui.values import dataclass, field
+from fleet_tui.values import dataclass, field, replace
 
 BASE = "generic"
 ARGUMENT_LIMIT = 128 * 1024 - 1
@@ -120,6 +120,8 @@ class Profile:
     prompt_on_stdin: bool = False
     """Whether a headless run reads its prompt from standard input."""
     stream: Stream | None = None
+    problems: tuple[str, ...] = ()
+    """Keys of its file that mean nothing, in words."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,6 +217,8 @@ class _Table:
 
     def __init__(self, data: object, where: str, prefix: str = "") -> None:
         self._where, self._prefix = where, prefix
+        self._asked: set[str] = set()
+        self._below: dict[str, _Table] = {}
         if not isinstance(data, dict):
             raise self._wrong(prefix.rstrip("."), "a table")
         self._data = cast("dict[str, object]", data)
@@ -222,11 +226,29 @@ class _Table:
     def _wrong(self, key: str, expected: str) -> UsageError:
         return UsageError(f"{self._where}: {key} must be {expected}", hint="fix the file or remove it")
 
+    def _get(self, key: str, default: object) -> object:
+        self._asked.add(key)
+        return self._data.get(key, default)
+
+    def unknown(self) -> Iterator[str]:
+        """Once all has been read: the keys that nobody asked for, in words."""
+        for key in self._data:
+            if key not in self._asked:
+                import difflib
+
+                close = difflib.get_close_matches(key, self._asked, n=1)
+                meant = f" (did you mean {close[0]}?)" if close else ""
+                yield f"{self._where}: there is no key {self._prefix}{key}{meant}"
+        for below in self._below.values():
+            yield from below.unknown()
+
     def table(self, key: str) -> _Table:
-        return _Table(self._data.get(key, {}), self._where, f"{self._prefix}{key}.")
+        if key not in self._below:
+            self._below[key] = _Table(self._get(key, {}), self._where, f"{self._prefix}{key}.")
+        return self._below[key]
 
     def text(self, key: str, choices: Sequence[str] = ()) -> str:
-        value = self._data.get(key, "")
+        value = self._get(key, "")
         if not isinstance(value, str) or "\0" in value:
             raise self._wrong(self._prefix + key, "a string")
         if choices and value not in choices:
@@ -237,16 +259,18 @@ class _Table:
         return key in self._data
 
     def tables(self, key: str) -> list[_Table]:
-        value = self._data.get(key, [])
+        value = self._get(key, [])
         if not isinstance(value, list):
             raise self._wrong(self._prefix + key, f"written as [[{self._prefix}{key}]]")
-        return [
-            _Table(item, self._where, f"{self._prefix}{key}.{number}.")
+        found = {
+            f"{key}.{number}": _Table(item, self._where, f"{self._prefix}{key}.{number}.")
             for number, item in enumerate(value, start=1)
-        ]
+        }
+        self._below |= found
+        return list(found.values())
 
     def number(self, key: str, default: int) -> int:
-        value = self._data.get(key, default)
+        value = self._get(key, default)
         if not isinstance(value, int) or isinstance(value, bool) or value < 1:
             raise self._wrong(self._prefix + key, "a whole number over 0")
         return value
@@ -260,24 +284,30 @@ class _Table:
         return value
 
     def truth(self, key: str) -> bool:
-        value = self._data.get(key, False)
+        value = self._get(key, False)
         if not isinstance(value, bool):
             raise self._wrong(self._prefix + key, "true or false")
         return value
 
     def texts(self, key: str) -> tuple[str, ...]:
-        value = self._data.get(key, [])
+        value = self._get(key, [])
         if not isinstance(value, list) or not all(
             isinstance(item, str) and "\0" not in item for item in value
         ):
             raise self._wrong(self._prefix + key, "a list of strings")
         return tuple(value)
 
+    @property
+    def is_empty(self) -> bool:
+        return not self._data
+
     def names(self) -> list[str]:
+        """All keys, where any will do."""
+        self._asked |= self._data.keys()
         return list(self._data)
 
     def amount(self, key: str) -> float:
-        value = self._data.get(key, 0)
+        value = self._get(key, 0)
         if isinstance(value, bool) or not isinstance(value, int | float) or value < 0:
             raise self._wrong(self._prefix + key, "a number")
         return value
@@ -315,7 +345,7 @@ def _profile(name: str, data: dict[str, Any], where: str) -> Profile:
     environment, inject, spending = top.table("environment"), top.table("inject"), top.table("spending")
     mode_env, headless = permission.table("env"), top.table("headless")
     own_modes = headless.table("permission")
-    return Profile(
+    found = Profile(
         name=name,
         program=top.text("program"),
         install_hint=top.text("install_hint"),
@@ -353,6 +383,8 @@ def _profile(name: str, data: dict[str, Any], where: str) -> Profile:
         prompt_on_stdin=headless.truth("prompt_on_stdin"),
         stream=_stream(top.table("status").table("stream")),
     )
+    problems = tuple(top.unknown())
+    return replace(found, problems=problems) if problems else found
 
 
 def _stream_readers(headless: _Table) -> tuple[str, ...]:
@@ -364,7 +396,7 @@ def _stream_readers(headless: _Table) -> tuple[str, ...]:
 
 
 def _stream(table: _Table) -> Stream | None:
-    if not table.names():
+    if table.is_empty:
         return None
     return Stream(
         path=table.text("path"),
@@ -428,7 +460,8 @@ def program_path(profile: Profile, search_path: str | None = None) -> str:
         program = os.environ.get(program[1:], "") or "/bin/sh"
     if not program:
         raise UsageError(
-            f"profile {profile.name!r} names no program", hint="give a program instead of the profile's name"
+            f"profile {profile.name!r} names no program",
+            hint=next(iter(profile.problems), "give a program instead of the profile's name"),
         )
     found = _found(program, os.environ.get("PATH") if search_path is None else search_path)
     if not found:

@@ -469,3 +469,28 @@ def test_what_is_no_file_is_no_profile(home: Path) -> None:
     assert {"folder", "pipe"}.isdisjoint(profiles.names())
     with pytest.raises(NotFound):
         profiles.load("pipe")
+
+
+@pytest.mark.parametrize("name", profiles.names())
+def test_our_own_profiles_have_no_key_that_means_nothing(name: str) -> None:
+    assert profiles.load(name).problems == ()
+
+
+def test_a_key_that_means_nothing_is_named_with_its_file_and_what_may_be_meant() -> None:
+    file = paths.user_profiles() / "rep.toml"
+    file.parent.mkdir(parents=True)
+    file.write_text(
+        'progam = "rep"\n[start]\nagrs = ["x"]\n[whatever]\nx = 1\n[[status.screen]]\nname = "a"\nstatus = "idle"\nmtach = "x"\n'
+    )
+
+    loaded = profiles.load("rep")
+
+    assert loaded.problems == (
+        f"{file}: there is no key progam (did you mean program?)",
+        f"{file}: there is no key whatever",
+        f"{file}: there is no key start.agrs (did you mean args?)",
+        f"{file}: there is no key status.screen.1.mtach (did you mean match?)",
+    )
+    with pytest.raises(UsageError, match="profile 'rep' names no program") as refused:
+        profiles.program_path(loaded)
+    assert refused.value.hint == loaded.problems[0]

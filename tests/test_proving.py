@@ -25,6 +25,22 @@ def test_profiles_are_listed_with_their_signs_and_how_to_get_them(cli: Cli) -> N
     assert rows["shell"]["installed"]
 
 
+def test_a_profile_with_a_mistyped_key_is_listed_with_file_and_key(cli: Cli) -> None:
+    file = paths.user_profiles() / "rep.toml"
+    file.parent.mkdir(parents=True)
+    file.write_text('progam = "rep"\n')
+    problem = f"{file}: there is no key progam (did you mean program?)"
+
+    listed = cli.ok("profiles").splitlines()
+
+    place = next(number for number, line in enumerate(listed) if line.startswith("rep "))
+    assert listed[place].split(maxsplit=1)[1] == "names no program"
+    assert listed[place + 1].strip() == f"! {problem}"
+    rows = {row["name"]: row for row in json.loads(cli.ok("profiles", "--json"))}
+    assert (rows["rep"]["problems"], rows["shell"]["problems"]) == ([problem], [])
+    assert f"! {problem}" in cli("doctor").out
+
+
 def test_a_profile_is_proved_by_starting_it_and_nothing_stays(cli: Cli, fleet: Fleet) -> None:
     proof = json.loads(cli.ok("profiles", "check", "shell", "--json"))
 

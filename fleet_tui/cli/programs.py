@@ -12,6 +12,7 @@ from fleet_tui.errors import FleetError
 from fleet_tui.values import asdict
 
 if TYPE_CHECKING:
+    from fleet_tui.profiles import Profile
     from fleet_tui.proving import Proof
 
 
@@ -27,20 +28,29 @@ def profiles(context: click.Context, as_json: bool) -> None:
         return
     from fleet_tui import proving
 
-    rows = [
-        {
-            "name": profile.name, "version": version, "installed": bool(version), "signs": proving.declared(profile),
-            "install": profile.install_hint, "session": profile.session, "note": profile.permission_note,
-        }
-        for profile, version in proving.installed()
-    ]  # fmt: skip
+    found = proving.installed()
     if as_json:
+        rows = [
+            {
+                "name": profile.name, "version": version, "installed": bool(version), "signs": proving.declared(profile),
+                "install": profile.install_hint, "session": profile.session, "note": profile.permission_note,
+                "problems": list(profile.problems),
+            }
+            for profile, version in found
+        ]  # fmt: skip
         click.echo(json.dumps(rows, indent=2))
         return
-    for row in rows:
-        state = row["version"] or f"not installed; {row['install']}"
-        signs = " ".join(row["signs"]) if row["version"] else ""  # type: ignore[arg-type]  # a list of strings
-        click.echo(f"{row['name']:<10} {state:<44} {signs}".rstrip())
+    for profile, version in found:
+        signs = " ".join(proving.declared(profile)) if version else ""
+        click.echo(f"{profile.name:<10} {version or _missing(profile):<44} {signs}".rstrip())
+        for problem in profile.problems:
+            click.echo(f"{'':<10} ! {problem}")
+
+
+def _missing(profile: Profile) -> str:
+    if not profile.program:
+        return "names no program"
+    return f"not installed; {profile.install_hint or f'there is no {profile.program} on PATH'}"
 
 
 @profiles.command()
