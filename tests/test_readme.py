@@ -35,3 +35,11 @@ def test_every_make_target_it_names_exists() -> None:
     )
 
     assert set(re.findall(r"\bmake ([a-z-]+)\b(?!,)", TEXT)) - {"in"} <= targets
+
+
+def test_the_agents_it_names_are_those_that_it_has_started() -> None:
+    code = "\n".join(re.findall(r"^```$.*?^```$", TEXT, re.MULTILINE | re.DOTALL))
+    started = set(re.findall(r"^fleet fanout \d+ (\w+) -p", code, re.MULTILINE))
+
+    assert started
+    assert set(re.findall(r"\b(\w+)-[A-Z]\b", code)) <= started
