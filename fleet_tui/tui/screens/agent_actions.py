@@ -6,14 +6,10 @@ Knows dialogs and the worker; what is selected, and how things are shown, is the
 from __future__ import annotations
 
 import os
-import shlex
-import subprocess
 import sys
 import time
 from collections.abc import Callable, Coroutine, Sequence
 from typing import TYPE_CHECKING, Any
-
-from textual.app import SuspendNotSupported
 
 from fleet_tui.errors import FleetError
 from fleet_tui.models import Agent, Receipt, Status
@@ -22,6 +18,7 @@ from fleet_tui.tui.feeds import WorkerCrashed, WorkerLink
 from fleet_tui.tui.screens.answer import OPEN, WHY, AnswerDialog
 from fleet_tui.tui.screens.ask import Confirm, Entry
 from fleet_tui.tui.screens.crash import CrashDialog
+from fleet_tui.tui.screens.editing import editor, lend
 from fleet_tui.tui.screens.fan_out import FanOut, FanOutDialog
 from fleet_tui.tui.screens.help import HelpDialog
 from fleet_tui.tui.screens.logs import LogScreen
@@ -474,26 +471,20 @@ class AgentActions:
     def do_attach(self) -> None:
         agent = self._desk.agent
         if agent is not None:
-            self._outside([*_FLEET, "attach", agent.id], None)
+            self._outside(lambda: [*_FLEET, "attach", agent.id], None)
 
     def do_shell(self) -> None:
         agent = self._desk.agent
         if agent is not None:
-            self._outside([os.environ.get("SHELL") or "/bin/sh"], agent.worktree)
+            self._outside(lambda: [os.environ.get("SHELL") or "/bin/sh"], agent.worktree)
 
     def do_editor(self) -> None:
         agent = self._desk.agent
         if agent is None:
             return
-        editor = os.environ.get("VISUAL") or os.environ.get("EDITOR") or ""
-        if not editor:
-            self._desk.notify(
-                "set EDITOR to the editor you like", title="there is no $EDITOR", severity="error"
-            )
-            return
-        self._outside([*shlex.split(editor), agent.worktree], agent.worktree)
+        self._outside(lambda: [*editor(), agent.worktree], agent.worktree)
 
-    def _outside(self, command: list[str], folder: str | None) -> None:
+    def _outside(self, command: Callable[[], list[str]], folder: str | None) -> None:
         """Give the terminal to a program until it ends."""
         desk = self._desk
         if folder is not None and not os.path.isdir(folder):  # noqa: PTH112 - a look, not a path to keep
@@ -502,12 +493,9 @@ class AgentActions:
         if desk.typing:
             desk.typing_mode.stop()
         try:
-            with desk.app.suspend():
-                subprocess.run(command, cwd=folder, check=False)
-        except SuspendNotSupported:
-            desk.notify("this terminal cannot be lent to another program", severity="error")
-        except OSError as error:
-            desk.notify(str(error), title=f"{command[0]} does not start", severity="error")
+            lend(desk.app, command(), folder, advice="set EDITOR or SHELL to a program that is installed")
+        except FleetError as error:
+            desk.notify(error.hint, title=error.message, severity="error", timeout=8, markup=False)
         desk.app.refresh(layout=True)
 
     def do_copy_path(self) -> None:
@@ -544,7 +532,7 @@ class AgentActions:
 
     def do_demo(self) -> None:
         """Show the tour in a dashboard of its own, and come back."""
-        self._outside([*_FLEET, "ui", "demo"], None)
+        self._outside(lambda: [*_FLEET, "ui", "demo"], None)
 
     def do_quit(self) -> None:
         self._desk.app.exit()

@@ -1,4 +1,4 @@
-"""A text in the user's own editor, while the dashboard stands aside."""
+"""The terminal lent to another program, and a text in the user's own editor, while the dashboard stands aside."""
 
 from __future__ import annotations
 
@@ -6,24 +6,56 @@ import os
 import shlex
 import subprocess
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from textual.app import App, SuspendNotSupported
 
+from fleet_tui.errors import FleetError, UsageError
+
+_ADVICE = "set EDITOR to an editor that is installed, and open fleet-tui again"
+
+
+def editor(usual: str = "") -> list[str]:
+    """The command of the user's editor; UsageError when there is none, or it cannot be read."""
+    name = "VISUAL" if os.environ.get("VISUAL") else "EDITOR"
+    said = os.environ.get(name) or usual
+    try:
+        command = shlex.split(said)
+    except ValueError as error:
+        raise UsageError(f"{name} is {said!r}: {error}", hint="close its quotes, and open fleet-tui again") from None  # fmt: skip
+    if not command:
+        raise UsageError("there is no $EDITOR", hint=_ADVICE)
+    return command
+
+
+def lend(app: App[Any], command: Sequence[str], folder: str | None = None, *, advice: str) -> int:
+    """Give the terminal to a program until it ends; its exit code, or a FleetError when it does not start."""
+    failure: OSError | None = None
+    code = 0
+    try:
+        with app.suspend():
+            # Textual never takes the terminal back after an exception in here.
+            try:
+                code = subprocess.run(command, cwd=folder, check=False).returncode
+            except OSError as error:
+                failure = error
+    except SuspendNotSupported:
+        raise FleetError("this terminal cannot be lent to another program", hint="use another one") from None
+    if failure is not None:
+        raise FleetError(f"{command[0]} does not start: {failure.strerror}", hint=advice)
+    return code
+
 
 def edit(app: App[Any], text: str) -> str | None:
-    """The text as the editor left it; None when there is no editor or it failed."""
-    editor = os.environ.get("VISUAL") or os.environ.get("EDITOR") or "vi"
+    """The text as the editor left it; None when there is no editor or it failed, which is said."""
     with tempfile.TemporaryDirectory(prefix="fleet-") as folder:
         file = Path(folder) / "prompt.md"
         file.write_text(text, encoding="utf-8")
         try:
-            with app.suspend():
-                done = subprocess.run([*shlex.split(editor), str(file)], check=False)
-        except (OSError, SuspendNotSupported) as error:
-            app.notify(str(error), title=f"{editor} does not start", severity="error")
+            code = lend(app, [*editor("vi"), str(file)], advice=_ADVICE)
+        except FleetError as error:
+            app.notify(error.hint, title=error.message, severity="error", timeout=8, markup=False)
             return None
-        return (
-            file.read_text(encoding="utf-8", errors="replace").rstrip("\n") if done.returncode == 0 else None
-        )
+        return file.read_text(encoding="utf-8", errors="replace").rstrip("\n") if code == 0 else None
