@@ -214,6 +214,7 @@ class Dashboard(Sturdy, Screen[None]):
             (keymap.shown("leave"), keymap.shown("leader"), keymap.shown("answer"), keymap.shown("zoom")),
         )
         self.query_one(PaneGrid).show(self.in_panes, look)
+        self.typing_mode.hold()
 
     def _show_footer(self) -> None:
         keymap, footer = self.keymap, self.query_one(Footer)
@@ -222,7 +223,8 @@ class Dashboard(Sturdy, Screen[None]):
             footer.show_list(COPY_KEYS, None, chip="COPY")
             return
         if agent is not None:
-            footer.show_typing(agent.name, self._typing_keys(), "every other key goes to the agent")
+            said = "it has ended: keys do nothing" if agent.has_ended else "every other key goes to the agent"
+            footer.show_typing(agent.name, self._typing_keys(), said, has_ended=agent.has_ended)
             return
         if self.focused is not None and self.focused.id == "filter":
             footer.show_list(FILTER_KEYS, None, chip="FILTER")
@@ -266,6 +268,7 @@ class Dashboard(Sturdy, Screen[None]):
     def on_screen_resume(self) -> None:
         self._is_covered = False
         self.show()
+        self.typing_mode.tell_gone()
 
     # ── news ────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -274,7 +277,7 @@ class Dashboard(Sturdy, Screen[None]):
         self.marked &= there
         self.layout_actions.pinned = tuple(one for one in self.layout_actions.pinned if one in there)
         if self.typing and self.typing not in there:
-            self.typing_mode.stop()
+            self.typing_mode.bereave()
         self.agent_actions.close_answered()
         self.show_rows(self.shown)
 
@@ -438,6 +441,12 @@ class Dashboard(Sturdy, Screen[None]):
         elif self.layout_actions.is_zoomed:
             self.layout_actions.do_zoom()
         self.show()
+
+    def on_descendant_focus(self, event: events.DescendantFocus) -> None:
+        """A click into the filter is a way out of typing."""
+        if self.typing and event.widget.id == "filter":
+            self.typing_mode.stop()
+            self.set_focus(event.widget)
 
     @on(Input.Changed, "#filter")
     def _filter(self, event: Input.Changed) -> None:

@@ -36,9 +36,14 @@ class LayoutActions:
         """Whose terminals are shown, in the order of the panes."""
         desk = self._desk
         wanted = desk.typing or desk.selected
+        typed_to = desk.by_id(desk.typing)
+        agents = desk.listed
+        if typed_to is not None and typed_to not in agents:
+            # A filter may come to hide it; its terminal stays as long as keys go there.
+            agents = [*agents, typed_to]
         if self._is_zoomed:
-            return [agent for agent in desk.listed if agent.id == wanted]
-        return follow(desk.listed, wanted, self._panes or self._usual_panes(), self.pinned)
+            return [agent for agent in agents if agent.id == wanted]
+        return follow(agents, wanted, self._panes or self._usual_panes(), self.pinned)
 
     def _usual_panes(self) -> int:
         width, height = self._desk.size

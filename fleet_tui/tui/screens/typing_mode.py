@@ -8,6 +8,7 @@ from textual.timer import Timer
 
 from fleet_tui.tui.actions import Action, in_context
 from fleet_tui.tui.keys import Keymap, event_key, latin, short, show
+from fleet_tui.tui.screens.gone import GoneDialog
 from fleet_tui.tui.widgets.pane import Pane
 from fleet_tui.tui.widgets.pane_grid import PaneGrid
 from fleet_tui.tui.widgets.which_key import Group, WhichKey
@@ -24,6 +25,10 @@ class TypingMode:
     def __init__(self, desk: Dashboard) -> None:
         self._desk = desk
         self._last = ""
+        self._name = ""
+        """Of whom keys go to; kept to be said when it is gone."""
+        self._is_bereaved = False
+        """It is gone, and the person has not been told yet."""
         self._timer: Timer | None = None
 
     # ── beginning and end ───────────────────────────────────────────────────────────────────────────────────────
@@ -41,33 +46,60 @@ class TypingMode:
 
     def type_to(self, agent_id: str) -> None:
         desk = self._desk
-        self._release(desk.typing)
+        agent = desk.by_id(agent_id)
+        if agent is None:
+            return
+        self._name = agent.name
+        self._release()
         desk.disarm()
         if desk.typing and desk.typing != agent_id:
             self._last = desk.typing
         desk.selected = agent_id
         desk.typing = agent_id
-        frame = desk.query_one(PaneGrid).frame_of(agent_id)
-        if frame is None:
-            desk.typing = ""
+        self.hold()
+
+    def hold(self) -> None:
+        """See that keys land at whom they are said to go to: a pane may have come to show another agent."""
+        desk = self._desk
+        if not desk.typing:
             return
-        frame.pane.leave_keys = frozenset(map(event_key, desk.keymap.of("leave")))
-        frame.pane.leader_keys = frozenset(map(event_key, desk.keymap.of("leader")))
-        frame.pane.focus(scroll_visible=False)
-        frame.pane.is_typing = True
+        frame = desk.query_one(PaneGrid).frame_of(desk.typing)
+        if frame is None:
+            self.stop()
+            return
+        pane = frame.pane
+        if not pane.is_typing:
+            self._release()
+            pane.leave_keys = frozenset(map(event_key, desk.keymap.of("leave")))
+            pane.leader_keys = frozenset(map(event_key, desk.keymap.of("leader")))
+            pane.is_typing = True
+        if desk.focused is not pane:
+            desk.set_focus(pane, scroll_visible=False)
 
     def stop(self) -> None:
         """Back to the list, from wherever keys went."""
         desk = self._desk
-        self._release(desk.typing)
+        self._release()
         self.hide_which_key()
         self._last, desk.typing = desk.typing or self._last, ""
         desk.set_focus(None)
 
-    def _release(self, agent_id: str) -> None:
-        frame = self._desk.query_one(PaneGrid).frame_of(agent_id) if agent_id else None
-        if frame is not None:
+    def _release(self) -> None:
+        for frame in self._desk.query_one(PaneGrid).frames:
             frame.pane.is_typing = False
+
+    def bereave(self) -> None:
+        """The agent is gone, killed elsewhere: keys that are under way to it must not become commands."""
+        self.stop()
+        self._is_bereaved = True
+        self.tell_gone()
+
+    def tell_gone(self) -> None:
+        """As soon as nothing else has the keys."""
+        desk = self._desk
+        if self._is_bereaved and desk.app.screen is desk:
+            self._is_bereaved = False
+            desk.app.push_screen(GoneDialog(self._name, desk.keymap.of("leave")))
 
     # ── the leader ──────────────────────────────────────────────────────────────────────────────────────────────
 

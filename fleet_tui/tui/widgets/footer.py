@@ -23,8 +23,9 @@ class Footer(Lines):
         self._right = (*key(*pinned), (" ", "")) if pinned else ()
         self.redraw()
 
-    def show_typing(self, name: str, entries: Sequence[Entry], said: str) -> None:
-        self._chip, self._chip_role, self._entries = f" TYPING → {clean(name)} ", CHIP_HERE, entries
+    def show_typing(self, name: str, entries: Sequence[Entry], said: str, *, has_ended: bool) -> None:
+        mode, role = ("ENDED", CHIP_QUIET) if has_ended else ("TYPING", CHIP_HERE)
+        self._chip, self._chip_role, self._entries = f" {mode} → {clean(name)} ", role, entries
         self._right = ((said, "muted"), (" ", ""))
         self.redraw()
 

@@ -21,7 +21,7 @@ the leave chord posts `LeaveAsked` and every later key counts as pressed in the 
 from __future__ import annotations
 
 import re
-from typing import Any
+from typing import Any, Self
 
 from textual import events
 from textual.color import Color
@@ -507,6 +507,10 @@ class Pane(Widget, can_focus=True, inherit_bindings=False):
 
     def on_focus(self) -> None:
         self._tell_focus()
+
+    def blur(self) -> Self:
+        """Textual blurs what is hidden; in a terminal that is too small for a moment, keys stay where they go."""
+        return self if self._takes_keys else super().blur()
 
     def on_blur(self) -> None:
         self._is_led = False

@@ -11,7 +11,7 @@ from fleet_tui.listing import word
 from fleet_tui.models import Agent
 from fleet_tui.tui.sessions import Sessions
 from fleet_tui.tui.widgets.frame import Frame
-from fleet_tui.tui.widgets.lines import CHIP_HERE, Line, clean, key
+from fleet_tui.tui.widgets.lines import CHIP_HERE, CHIP_QUIET, Line, clean, key
 from fleet_tui.tui.widgets.pane import Pane
 from fleet_tui.tui.widgets.rows import since
 from fleet_tui.tui.widgets.statuses import ROLES, glyph, needs
@@ -118,7 +118,8 @@ class PaneFrame(Frame):
         if self.pane.is_copying:
             return ((" COPY ", CHIP_HERE),), (*key("/", "search"), ("  ", ""), *key("esc", "done"))
         if is_typing:
-            return ((" TYPING ", CHIP_HERE),), (*key(leave, "list"), ("  ", ""), *key(leader, "more"))
+            chip = (" ENDED ", CHIP_QUIET) if agent.has_ended else (" TYPING ", CHIP_HERE)
+            return (chip,), (*key(leave, "list"), ("  ", ""), *key(leader, "more"))
         if needs(agent) and not look.typing:
             return (), key(answer, "answer")
         if look.selected == agent.id and not look.typing and 0 < self.pane.size.height < READABLE_ROWS:
