@@ -134,6 +134,28 @@ def test_a_question_takes_words_of_ones_own(fleet: Fleet, repository: Path) -> N
     drive(go())
 
 
+def test_a_number_is_a_choice_where_words_are_taken_too_unless_words_are_being_written(
+    fleet: Fleet, repository: Path
+) -> None:
+    agent = asking(fleet, "fix", "question", "Which colour?", "Red", "Green", "Something else")
+
+    async def go() -> None:
+        async with opened(repository) as driven:
+            await driven.press("a")
+            await shown(driven, AnswerDialog)
+            field = driven.app.screen.query_one(Input)
+            await driven.press(*"no 2", "9")
+            assert field.value == "no 29"
+            field.value = ""
+            await driven.press("9")
+            assert field.value == "9", "there is no such choice"
+            field.value = ""
+            await driven.press("2")
+            await driven.until(lambda: chosen(agent) == ["2"], "the second choice taken")
+
+    drive(go())
+
+
 def test_why_names_source_and_sign_and_a_wrong_status_is_saved_for_a_test(
     fleet: Fleet, repository: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

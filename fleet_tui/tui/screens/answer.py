@@ -43,6 +43,10 @@ class AnswerDialog(Dialog[tuple[str, str]]):
     def _takes_words(self) -> bool:
         return self._agent.status_detail == "question"
 
+    @property
+    def _numbers(self) -> frozenset[str]:
+        return frozenset(number for number, _ in self._choices)
+
     def titles(self) -> tuple[Line, Line]:
         agent = self._agent
         left: Line = (
@@ -61,7 +65,7 @@ class AnswerDialog(Dialog[tuple[str, str]]):
         for place, (number, label) in enumerate(self._choices):
             yield Static(content(_choice(number, clean(label), is_first=place == 0)), classes="choice")
         if self._takes_words:
-            yield Input(placeholder="type an answer of your own", id="words")
+            yield Words(self._numbers, placeholder="type an answer of your own", id="words")
 
     def on_mount(self) -> None:
         super().on_mount()
@@ -95,7 +99,7 @@ class AnswerDialog(Dialog[tuple[str, str]]):
         has_words = self._takes_words and self.query_one(Input).value
         if has_words:
             return
-        if event.character and event.character in {number for number, _ in self._choices}:
+        if event.character in self._numbers:
             self._leave(event, "answer", event.character)
         elif event.key == "enter":
             self._leave(event, OPEN)
@@ -111,6 +115,18 @@ class AnswerDialog(Dialog[tuple[str, str]]):
     def _submitted(self, event: Input.Submitted) -> None:
         if event.value.strip():
             self.dismiss(("answer", event.value.strip()))
+
+
+class Words(Input):
+    """An answer in words; the number of a choice is not the first of them, and is left to the dialog."""
+
+    def __init__(self, numbers: frozenset[str], *, placeholder: str, id: str) -> None:  # noqa: A002 - Textual's name
+        super().__init__(placeholder=placeholder, id=id)
+        self._numbers = numbers
+
+    def on_key(self, event: events.Key) -> None:
+        if not self.value and event.character in self._numbers:
+            event.prevent_default()
 
 
 def _choice(number: str, label: str, *, is_first: bool) -> Line:
