@@ -31,7 +31,10 @@ RECONCILE_SECONDS = 2.0
 SAMPLE_SECONDS, QUIET_SAMPLE_SECONDS = 1.0, 3.0
 BUSY_PERCENT = 0.5
 QUIET_AFTER = 5.0
-DIFF_SECONDS = 5.0
+DIFF_SECONDS, STILL_DIFF_SECONDS = 5.0, 30.0
+"""Between two counts of one agent: when it is selected or something has happened, and when nothing has."""
+UNASKED_SHARE = 0.01
+"""Of a core, at most, for counts that nothing has called for: big worktrees take long to go through."""
 SPENDING_SECONDS = 5.0
 LOG_SECONDS, STILL_LOG_SECONDS = 0.4, 5.0
 LOG_LINES, DEEDS = 40, 20
@@ -125,26 +128,54 @@ class Diffs:
         self.counts: dict[str, tuple[int, int]] = {}
         self.ahead: dict[str, int] = {}
         self._start = start
-        self._asked: dict[str, tuple[float, float]] = {}
+        self._asked: dict[str, tuple[float, tuple[object, ...]]] = {}
+        """When each was asked for last, and what was known of it then."""
         self._wanted: queue.SimpleQueue[Agent] = queue.SimpleQueue()
+        self._waiting: set[str] = set()
+        self._rests_until = 0.0
 
     def run(self) -> None:
         fleet = Fleet(self._start)
         while True:
-            for agent, (added, removed, ahead) in fleet.diff_stats([self._wanted.get()]).items():
-                self.counts[agent], self.ahead[agent] = (added, removed), ahead
+            self.count(fleet, self._wanted.get())
 
-    def ask(self, agents: Sequence[Agent], active: Mapping[str, float], now: float) -> None:
-        """Have those counted anew that have printed something since they were counted last."""
-        for agent in agents:
+    def count(self, fleet: Fleet, agent: Agent) -> None:
+        begin = time.monotonic()
+        for one, (added, removed, ahead) in fleet.diff_stats([agent]).items():
+            self.counts[one], self.ahead[one] = (added, removed), ahead
+        end = time.monotonic()
+        self._rests_until = end + (end - begin) / UNASKED_SHARE
+        self._waiting.discard(agent.id)
+
+    def ask(
+        self, agents: Sequence[Agent], active: Mapping[str, float], now: float, selected: str = ""
+    ) -> list[Agent]:
+        """Have those counted anew of whom there is news, and now and then the others too, as files change in silence."""
+        asked = []
+        for agent in sorted(agents, key=lambda one: one.id != selected):
             if agent.status is Status.KILLED:
                 self.counts.pop(agent.id, None)
-                continue
-            moment = active.get(agent.id, 0.0)
-            asked_at, seen = self._asked.get(agent.id, (-DIFF_SECONDS, -1.0))
-            if moment != seen and now - asked_at >= DIFF_SECONDS:
-                self._asked[agent.id] = (now, moment)
-                self._wanted.put(agent)
+            elif not _is_being_made(agent) and agent.id not in self._waiting:
+                moment = (active.get(agent.id, 0.0), agent.status, agent.run)
+                if self._is_due(agent, moment, now, is_selected=agent.id == selected):
+                    self._asked[agent.id] = (now, moment)
+                    self._waiting.add(agent.id)
+                    self._wanted.put(agent)
+                    asked.append(agent)
+        return asked
+
+    def _is_due(self, agent: Agent, moment: tuple[object, ...], now: float, *, is_selected: bool) -> bool:
+        asked_at, seen = self._asked.get(agent.id, (-STILL_DIFF_SECONDS, ()))
+        if moment != seen:
+            return now - asked_at >= DIFF_SECONDS
+        if self._waiting or now < self._rests_until or (agent.has_ended and not is_selected):
+            return False
+        return now - asked_at >= (DIFF_SECONDS if is_selected else STILL_DIFF_SECONDS)
+
+
+def _is_being_made(agent: Agent) -> bool:
+    """Half of a checkout looks as if the other half had been removed."""
+    return agent.status is Status.SETUP or agent.started_at is None
 
 
 class Purse:
@@ -249,7 +280,7 @@ class Lookout:
             self._look(fleet, now)
             self._sample(fleet, now)
             self._read_log(fleet, now)
-            self._diffs.ask(self._state.agents, self._tails.active, now)
+            self._diffs.ask(self._state.agents, self._tails.active, now, self._selected)
             self._purse.ask(self._state.agents, self._tails.active, now)
             self._report()
             self._tails.listen(now + TURN_SECONDS)

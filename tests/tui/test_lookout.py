@@ -11,9 +11,12 @@ import pytest
 from fleet_tui import wire
 from fleet_tui.errors import Refused
 from fleet_tui.fleet import Fleet
+from fleet_tui.models import Agent, Status
 from fleet_tui.session import Session
-from fleet_tui.tui.lookout import Outputs, Tails
+from fleet_tui.tui.lookout import DIFF_SECONDS, STILL_DIFF_SECONDS, Diffs, Outputs, Tails
+from fleet_tui.values import replace
 from tests.holders import wait_until
+from tests.tui import states
 
 
 def test_the_last_line_of_a_quiet_agent_is_known_as_soon_as_one_listens(fleet: Fleet) -> None:
@@ -73,3 +76,71 @@ def test_an_agent_that_is_gone_is_forgotten(tmp_path: Path) -> None:
     outputs.sample([], {}, 12.0)
 
     assert outputs.past("a") == ()
+
+
+# ── lines added and removed ─────────────────────────────────────────────────────────────────────────────────────
+
+
+def asked(diffs: Diffs, now: float, *agents: Agent, selected: str = "", printed: float = 0.0) -> list[str]:
+    """Who is to be counted; nobody waits for it any more."""
+    found = diffs.ask(agents, {agent.id: printed for agent in agents}, now, selected)
+    diffs._waiting.clear()
+    return [agent.name for agent in found]
+
+
+ONE = states.agent("one", Status.WORKING, batch="b")
+OTHER = states.agent("other", Status.WORKING, batch="b")
+MADE = replace(ONE, status=Status.SETUP, started_at=None)
+
+
+def test_an_agent_is_not_counted_before_it_is_made(tmp_path: Path) -> None:
+    diffs = Diffs(tmp_path)
+
+    assert asked(diffs, 0.0, MADE) == []
+    assert asked(diffs, 9.0, replace(MADE, started_at=1.0)) == [], "its setup may still write files"
+    assert asked(diffs, 9.0, replace(MADE, status=Status.FAILED)) == [], "it never was"
+    assert asked(diffs, 10.0, replace(ONE, status=Status.STARTING)) == ["one"]
+
+
+def test_an_agent_is_counted_again_when_it_prints_or_changes_its_status(tmp_path: Path) -> None:
+    diffs = Diffs(tmp_path)
+
+    assert asked(diffs, 0.0, ONE) == ["one"]
+    assert asked(diffs, 1.0, ONE, printed=1.0) == [], "not so soon"
+    assert asked(diffs, DIFF_SECONDS, ONE, printed=1.0) == ["one"]
+    assert asked(diffs, 3 * DIFF_SECONDS, ONE, printed=1.0) == []
+    done = replace(ONE, status=Status.DONE)
+    assert asked(diffs, 3 * DIFF_SECONDS, done, printed=1.0) == ["one"]
+
+
+def test_files_that_change_in_silence_are_noticed_sooner_where_one_looks(tmp_path: Path) -> None:
+    diffs = Diffs(tmp_path)
+    assert asked(diffs, 0.0, ONE, OTHER) == ["one", "other"]
+
+    assert asked(diffs, DIFF_SECONDS, ONE, OTHER, selected=OTHER.id) == ["other"]
+    ended = replace(ONE, status=Status.EXITED)
+    assert asked(diffs, DIFF_SECONDS, ended, selected=OTHER.id) == ["one"]
+    later = DIFF_SECONDS + STILL_DIFF_SECONDS
+    assert asked(diffs, later, ended) == [], "nobody changes it"
+    assert asked(diffs, later, OTHER) == ["other"]
+
+
+def test_nobody_is_asked_for_twice_and_what_nothing_calls_for_waits_for_the_rest(tmp_path: Path) -> None:
+    diffs = Diffs(tmp_path)
+
+    assert diffs.ask([ONE], {}, 0.0) == [ONE]
+    assert diffs.ask([ONE], {ONE.id: 9.0}, 2 * STILL_DIFF_SECONDS) == [], "it still waits"
+    assert diffs.ask([OTHER], {}, 2 * STILL_DIFF_SECONDS) == [OTHER]
+
+
+def test_counting_what_nothing_calls_for_takes_a_hundredth_of_the_time(fleet: Fleet, tmp_path: Path) -> None:
+    agent = fleet.create("quiet", profile="shell", prompt="exec sleep 1000")
+    diffs = Diffs(tmp_path)
+    begin = time.monotonic()
+    diffs.ask([agent], {}, begin - STILL_DIFF_SECONDS)
+    diffs.count(fleet, agent)
+    took = time.monotonic() - begin
+
+    assert diffs.counts == {agent.id: (0, 0)}
+    assert diffs.ask([agent], {}, time.monotonic()) == []
+    assert diffs.ask([agent], {}, time.monotonic() + 100 * took) == [agent]

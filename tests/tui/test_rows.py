@@ -120,6 +120,29 @@ def test_a_question_is_wrapped_rather_than_cut_and_names_its_key() -> None:
     assert lines[asked + 1].endswith("a answer")
 
 
+@pytest.mark.parametrize(
+    ("counted", "wide", "narrow"),
+    [
+        ((120, 14), "+120  −14", "+120  −14"),
+        ((12345, 678), "+12345 −678", "+12k −678"),
+        ((30_000, 18_000), "+30k −18k", "+30k −18k"),
+        ((999_999, 999_999), "+999k −999k", "+999k−999k"),
+        ((1_234_567, 3), "+1M   −3", "+1M   −3"),
+    ],
+)
+def test_numbers_are_never_cut_but_said_in_thousands(
+    counted: tuple[int, int], wide: str, narrow: str
+) -> None:
+    agent = states.SMALL.agents[0]
+    state = FleetState((agent,), (Batch("fan1", states.ATLAS, 0.0),))
+    look = replace(LOOK, sights=replace(states.SIGHTS, diffs={agent.id: counted}))
+    full = "\n".join(text(draw(rows(state, Shown()), look, 46, 40)))
+    short = "\n".join(text(draw(rows(state, Shown()), replace(look, is_stacked=True), 78, 40)))
+
+    assert f" {wide} " in full
+    assert f" {narrow} " in short
+
+
 def test_control_characters_of_others_never_reach_the_terminal() -> None:
     rude = replace(states.SMALL.agents[0], name="a\x1b[31m\n\x07b", prompt="\x1b]0;x\x07")
     state = FleetState((rude,), (Batch("fan1", states.ATLAS, 0.0),))

@@ -289,7 +289,7 @@ def full_row(row: AgentRow, look: Look, width: int) -> list[Line]:
     agent = row.agent
     is_selected = agent.id == look.selected
     bar = _bar(agent, look)
-    diff = fit(_diff(agent, look), 11, right=True)
+    diff = fit(_diff(agent, look, 11), 11, right=True)
     right: Line = (
         *fit(((clean(_profile(agent)), "muted"),), 8), *diff, (f"{since(agent, look.now):>5}", "muted"), (" ", ""),
     )  # fmt: skip
@@ -339,7 +339,7 @@ def one_line_row(row: AgentRow, look: Look, width: int) -> Line:
     text: Part = (says(agent, look.sights), role)
     if width >= WIDE:
         left = (*left, *fit(((word(agent), ROLES[agent.status]),), 11), (" ", ""), text)
-        right = (*fit(_diff(agent, look), 10, right=True), *right)
+        right = (*fit(_diff(agent, look, 10), 10, right=True), *right)
     else:
         left = (*left, text)
     line = both_ends(left, right, width)
@@ -361,12 +361,26 @@ def _tinted(line: Line, background: str, width: int) -> Line:
     )
 
 
-def _diff(agent: Agent, look: Look) -> Line:
+def _diff(agent: Agent, look: Look, room: int) -> Line:
+    """Numbers are never cut: those that do not fit are said in thousands."""
     added, removed = look.sights.diffs.get(agent.id, (0, 0))
     if not added and not removed:
         return (("·", "faint"),)
-    gone = f"−{removed}" if removed else ""
-    return ((f"+{added}" if added else "", "success"), (" ", ""), (f"{gone:>4}", "error"))
+    found: Line = ()
+    for form, gap in ((str, " "), (thousands, " "), (thousands, "")):
+        gone = f"−{form(removed)}" if removed else ""
+        found = ((f"+{form(added)}" if added else "", "success"), (gap, ""), (f"{gone:>4}", "error"))
+        if length(found) <= room:
+            break
+    return found
+
+
+def thousands(count: int) -> str:
+    """In at most four cells: 950, 30k, 1M."""
+    for unit, size in (("M", 1_000_000), ("k", 1_000)):
+        if count >= size:
+            return f"{count // size}{unit}"
+    return str(count)
 
 
 def _usage(agent: Agent, look: Look) -> Line:
