@@ -61,16 +61,26 @@ class Store:
         self.is_newer = False
         """The file was written by a newer program: reading works, changing is refused."""
         self._version = -1
+        self._busy_seconds = busy_seconds
+        self._files_seen = 0
+        self._file: tuple[int, int] | None = None
+        """Which file was opened; None while it is not there any more."""
         _refuse_network(path)
         reserve.look_after(path.parent)
-        with _as_store_errors(path):
-            self._db = self._open(busy_seconds)
+        self._db = self._open()
 
-    def _open(self, busy_seconds: float) -> sqlite3.Connection:
+    def _open(self) -> sqlite3.Connection:
+        with _as_store_errors(self.path):
+            db = self._connect()
+        self._file, self._version = _identity(self.path), -1
+        self._files_seen += 1
+        return db
+
+    def _connect(self) -> sqlite3.Connection:
         old = os.umask(0o077)
         try:
             db = sqlite3.connect(
-                self.path, timeout=busy_seconds, isolation_level=None, check_same_thread=False
+                self.path, timeout=self._busy_seconds, isolation_level=None, check_same_thread=False
             )
             try:
                 self._prepare(db)
@@ -142,15 +152,35 @@ class Store:
             finally:
                 self._db.execute("rollback")
 
+    @property
+    def has_moved(self) -> bool:
+        """Whether the file that was opened is not the one at the path: people are told to move a damaged store away."""
+        return _identity(self.path) != self._file
+
+    def _keep_up(self) -> None:
+        """Go on with the file that is there now."""
+        if not self.has_moved and self._file is not None:
+            return
+        # As long as anybody holds on to the old file, SQLite takes what is left beside it for a part of the next one.
+        self._db.close()
+        self._file = None
+        if not self.path.exists():
+            raise StoreError(
+                f"the store {self.path} is not there any more",
+                hint="agents are still running; run: fleet list --repair",
+            )
+        self._db = self._open()
+
     def version(self) -> int:
-        """A number that changes when another connection has changed the store."""
+        """A number that changes when another connection has changed the store, or another file has taken its place."""
+        self._keep_up()
         with _as_store_errors(self.path):
             found = int(self._db.execute("pragma data_version").fetchone()[0])
             if found != self._version:
                 # Whoever has changed it may have been a newer program, and brought it up to its own version.
                 self._version = found
                 self.is_newer = self._db.execute("pragma user_version").fetchone()[0] > SCHEMA_VERSION
-            return found
+            return (self._files_seen << 40) + found
 
     def _journal(
         self,
@@ -473,6 +503,14 @@ def _agent(row: sqlite3.Row) -> Agent:
     evidence = values["evidence"]
     values["evidence"] = _evidence(json.loads(evidence)) if evidence else None
     return Agent(**values)
+
+
+def _identity(path: Path) -> tuple[int, int] | None:
+    try:
+        found = path.stat()
+    except FileNotFoundError:
+        return None
+    return found.st_dev, found.st_ino
 
 
 @contextmanager

@@ -299,6 +299,23 @@ def test_damage_inside_the_file_is_found_by_the_check(store: Store) -> None:
         assert _problems(damaged) != []
 
 
+def test_a_file_that_takes_the_place_of_the_store_is_read_from_then_on(store: Store) -> None:
+    add(store, agent("old"))
+    before = store.version()
+    store.path.rename(store.path.with_suffix(".damaged"))
+    with pytest.raises(StoreError, match="not there any more") as gone:
+        store.version()
+    assert "--repair" in gone.value.hint
+    assert not store.path.exists(), "who puts a copy back must not find another file"
+    with closing(Store(store.path)) as other:
+        add(other, agent("new"))
+
+    assert store.version() != before
+    assert [one.name for one in store.agents()] == ["new"]
+    add(store, agent("newer"))
+    assert [one.name for one in store.agents()] == ["new", "newer"]
+
+
 def _problems(store: Store) -> list[str]:
     try:
         return store.check()

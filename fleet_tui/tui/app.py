@@ -21,6 +21,7 @@ os.environ.setdefault("TEXTUAL_FPS", "120")
 from textual import events
 from textual.binding import BindingType
 from textual.command import Provider
+from textual.notifications import SeverityLevel
 
 from fleet_tui.errors import FleetError
 from fleet_tui.fleet import Fleet
@@ -106,6 +107,20 @@ class FleetApp(Sturdy, HostedApp[None], inherit_bindings=False):
     async def on_unmount(self) -> None:
         self._vigil.close()
         self._worker.close()
+
+    def notify(
+        self,
+        message: str,
+        *,
+        title: str = "",
+        severity: SeverityLevel = "information",
+        timeout: float | None = None,
+        markup: bool = True,
+    ) -> None:
+        """What is being said already is not said again."""
+        said = (message, title, severity)
+        if said not in ((one.message, one.title, one.severity) for one in self._notifications):
+            super().notify(message, title=title, severity=severity, timeout=timeout, markup=markup)
 
     # ── news ────────────────────────────────────────────────────────────────────────────────────────────────────
 

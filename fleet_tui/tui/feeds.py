@@ -48,8 +48,9 @@ class StateFeed:
         version = self._fleet.version()
         if version == self._version:
             return None
+        state = self.read()
         self._version = version
-        return self.read()
+        return state
 
     def read(self) -> FleetState:
         return self._fleet.snapshot()
@@ -73,6 +74,8 @@ class WorkerLink:
         """Start the worker now, so that its first answer does not wait for its imports."""
         if self._connection is not None or self._is_closed:
             return
+        if self._process is not None:
+            self._process.poll()
         ours, theirs = socket.socketpair()
         command = [sys.executable, "-P", "-m", "fleet_tui.tui.worker", str(theirs.fileno()), str(self._start)]
         with theirs, (paths.log() / "worker.log").open("ab") as problems:

@@ -16,7 +16,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from fleet_tui import paths, transcript, wire
-from fleet_tui.errors import FleetError, HolderGone, NotFound
+from fleet_tui.errors import FleetError, HolderGone, NotFound, StoreError
 from fleet_tui.fleet import Fleet
 from fleet_tui.holder import is_held
 from fleet_tui.models import Agent, Deed, FleetState, Spending, Status, Usage
@@ -121,6 +121,15 @@ def telling_line(lines: Sequence[str]) -> str:
     return next((line.strip() for line in reversed(lines) if sum(map(str.isalnum, line)) >= 2), "")
 
 
+def opened(start: Path) -> Fleet:
+    """The fleet, as soon as its store can be read. Makes none: where one was moved away, it is the person's turn."""
+    while True:
+        with contextlib.suppress(StoreError):
+            if paths.store().exists():
+                return Fleet(start)
+        time.sleep(RETRY_SECONDS)
+
+
 class Diffs:
     """Lines added and removed per agent, counted in a thread of their own because git may take its time."""
 
@@ -135,7 +144,7 @@ class Diffs:
         self._rests_until = 0.0
 
     def run(self) -> None:
-        fleet = Fleet(self._start)
+        fleet = opened(self._start)
         while True:
             self.count(fleet, self._wanted.get())
 
@@ -189,7 +198,7 @@ class Purse:
         self._wanted: queue.SimpleQueue[list[Agent]] = queue.SimpleQueue()
 
     def run(self) -> None:
-        fleet = Fleet(self._start)
+        fleet = opened(self._start)
         while True:
             agents = self._wanted.get()
             # A store that is busy now, and a record that is being written, are not in five seconds.
@@ -272,14 +281,20 @@ class Lookout:
         self._log_at = 0.0
 
     def run(self) -> None:
-        fleet = Fleet(self._start)
+        """Until another file has taken the place of the store."""
+        fleet = opened(self._start)
         threading.Thread(target=self._diffs.run, daemon=True).start()
         threading.Thread(target=self._purse.run, daemon=True).start()
-        while True:
+        while not fleet.store.has_moved:
             now = time.monotonic()
-            self._look(fleet, now)
-            self._sample(fleet, now)
-            self._read_log(fleet, now)
+            try:
+                self._look(fleet, now)
+                self._sample(fleet, now)
+                self._read_log(fleet, now)
+            except StoreError:
+                # The dashboard reads it too, and says so.
+                time.sleep(RETRY_SECONDS)
+                continue
             self._diffs.ask(self._state.agents, self._tails.active, now, self._selected)
             self._purse.ask(self._state.agents, self._tails.active, now)
             self._report()

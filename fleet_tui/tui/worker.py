@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fleet_tui import paths, profiles
-from fleet_tui.errors import FleetError, NotBegun
+from fleet_tui.errors import FleetError, NotBegun, StoreError
 from fleet_tui.fleet import Fleet
 from fleet_tui.models import Agent, Base, Evidence, Receipt
 from fleet_tui.tui.exchange import Answer, Call, Failure, Step, Surroundings, Tool, Watch
@@ -244,6 +244,8 @@ class Worker:
         except Exception as error:  # noqa: BLE001 - the dashboard shows it, and starts another worker
             self.send(Failure(0, f"watching the fleet: {error}", trace=traceback.format_exc()))
             os._exit(1)
+        # Every thread has the store open, and all have to let go of it: the dashboard starts another worker.
+        os._exit(0)
 
     def _answer(self, call: Call) -> None:
         def tell(agent: Agent, step: str, note: str) -> None:
@@ -260,6 +262,8 @@ class Worker:
     def _verbs(self) -> Verbs:
         found: Verbs | None = getattr(self._threads, "verbs", None)
         if found is None:
+            if not paths.store().exists():
+                raise StoreError("the store is not there any more", hint="run: fleet list --repair")
             found = self._threads.verbs = Verbs(Fleet(self._start))
         found.look_again()
         return found

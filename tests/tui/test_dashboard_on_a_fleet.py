@@ -9,6 +9,7 @@ import sys
 import time
 from pathlib import Path
 
+from fleet_tui import paths
 from fleet_tui.fleet import Fleet
 from fleet_tui.models import Agent, Status
 from fleet_tui.tui.screens.ask import Entry
@@ -359,3 +360,29 @@ def test_a_repository_without_a_commit_is_told_apart_and_gets_its_first(home: Pa
 
     drive(go())
     assert not (place / "inner" / ".git").exists(), "no second repository inside the first"
+
+
+def test_a_store_that_takes_the_place_of_a_damaged_one_is_taken_up_and_one_toast_says_what_is_wrong(
+    fleet: Fleet, repository: Path
+) -> None:
+    shell(fleet, "old")
+
+    async def go() -> None:
+        async with opened(repository) as driven:
+            await driven.until(lambda: driven.status("old"))
+            paths.store().rename(repository / "damaged.db")
+            await driven.until(lambda: "is not there any more" in driven.toasts(), "it is said")
+            ticks = driven.desk._tick
+            await driven.until(lambda: driven.desk._tick > ticks + 4, "many a look at the store")
+            assert driven.toasts().count("is not there any more") == 1
+            fleet.close()
+            fleet.__init__(repository)  # type: ignore[misc]  # as another terminal makes a new one
+            fleet.repair()
+            shell(fleet, "new")
+            await driven.until(lambda: driven.status("new") and driven.status("old"), "both are there")
+            driven.desk.select(fleet.find("new").id)
+            await driven.press("x", "x")
+            await driven.until(lambda: driven.status("new") == "stopped", "the worker has taken it up too")
+            await driven.until(lambda: fleet.find("old").id in driven.desk.sights.usage, "and watches it")
+
+    drive(go())
