@@ -7,14 +7,19 @@ import signal
 import subprocess
 import sys
 import time
+from functools import partial
 from pathlib import Path
+
+from textual.widgets import Input
 
 from fleet_tui import paths
 from fleet_tui.fleet import Fleet
 from fleet_tui.models import Agent, Status
 from fleet_tui.tui.screens.ask import Entry
 from fleet_tui.tui.screens.fan_out import FanOutDialog
+from fleet_tui.tui.screens.new_agents import MultiDialog
 from fleet_tui.tui.screens.progress import CLOSES_AFTER, TICK_SECONDS, ProgressDialog
+from fleet_tui.tui.widgets.prompt_area import PromptArea
 from tests.conftest import git
 from tests.tui.driving import drive, opened
 
@@ -122,6 +127,48 @@ def test_an_agent_that_fails_in_a_fan_out_stays_with_its_reason_while_the_others
     drive(go())
     ended = {agent.name: agent.has_ended for agent in fleet.agents()}
     assert ended == {"sleep-1000-A": False, "sleep-1000-B": True, "sleep-1000-C": False}
+
+
+def test_what_was_typed_is_still_there_when_nothing_could_be_started(fleet: Fleet, repository: Path) -> None:
+    shell(fleet, "taken", "many-A")
+    (repository / ".aifleet").mkdir()
+    (repository / ".aifleet" / "config.toml").write_text('[agent]\ndefault = "shell"\n')
+
+    async def go() -> None:
+        async with opened(repository) as driven:
+
+            def shown(text: str) -> bool:
+                area = driven.app.screen.query(PromptArea)
+                return bool(area) and area.first().text == text
+
+            def said(word: str) -> bool:
+                return word in driven.toasts()
+
+            await driven.press("M")
+            await driven.until(lambda: isinstance(driven.app.screen, MultiDialog))
+            lines = "taken: sleep 1000\nfree: sleep 1000"
+            await driven.write(lines)
+            await driven.press("ctrl+s")
+            await driven.until(lambda: "taken" in driven.toasts(), "the reason")
+            await driven.until(lambda: shown(lines), "the form again")
+            assert "free: sleep 1000" in driven.text()
+            await driven.press("escape")
+            await driven.until(lambda: driven.app.screen is driven.desk)
+
+            for chord, field, name in (("n", "#name", "many-A"), ("f", "#base", "nowhere")):
+                await driven.press(chord)
+                await driven.until(lambda: bool(driven.app.screen.query(PromptArea)))
+                await driven.write("sleep 1000")
+                driven.app.screen.query_one(field, Input).value = name
+                await driven.press("ctrl+s")
+                await driven.until(partial(said, name), "the reason")
+                await driven.until(lambda: shown("sleep 1000"), "the form again")
+                assert driven.app.screen.query_one(field, Input).value == name
+                await driven.press("escape")
+                await driven.until(lambda: driven.app.screen is driven.desk)
+            assert sorted(agent.name for agent in fleet.agents()) == ["many-A", "taken"]
+
+    drive(go())
 
 
 def test_stop_and_kill_take_two_taps_and_undo_and_revive_bring_back(fleet: Fleet, repository: Path) -> None:
@@ -269,7 +316,8 @@ def test_what_cannot_be_started_is_said_an_unforeseen_error_is_a_dialog_and_a_lo
 
     async def go() -> None:
         async with opened(repository) as driven:
-            driven.desk.agent_actions._launch("x", 1, "create", "x", prompt="", profile="no-such-program")
+            launch = driven.desk.agent_actions._launch
+            launch(None, "x", 1, "create", "x", prompt="", profile="no-such-program")
             await driven.until(lambda: "no-such-program" in driven.toasts(), "the reason is said")
             await driven.until(lambda: driven.app.screen is driven.desk)
 

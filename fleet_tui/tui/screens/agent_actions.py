@@ -20,6 +20,7 @@ from fleet_tui.tui.screens.ask import Confirm, Entry
 from fleet_tui.tui.screens.crash import CrashDialog
 from fleet_tui.tui.screens.editing import editor, lend
 from fleet_tui.tui.screens.fan_out import FanOut, FanOutDialog
+from fleet_tui.tui.screens.form import Form
 from fleet_tui.tui.screens.help import HelpDialog
 from fleet_tui.tui.screens.logs import LogScreen
 from fleet_tui.tui.screens.new_agents import Multi, MultiDialog, NewAgent, NewAgentDialog
@@ -93,23 +94,27 @@ class AgentActions:
             return False
         return True
 
+    def _open(self, form: Form, on_wanted: Callable[[Form, Any], None]) -> None:
+        form.on_wanted = lambda wanted: on_wanted(form, wanted)
+        self._desk.app.push_screen(form)
+
     def do_new(self) -> None:
         if self._can_start():
-            dialog = NewAgentDialog(self._desk.place, self._prompts(), self._worker.call, self._desk.now)
-            self._desk.app.push_screen(dialog, self._create)
+            desk = self._desk
+            form = NewAgentDialog(desk.place, self._prompts(), self._worker.call, desk.now)
+            self._open(form, self._create)
 
-    def _create(self, wanted: NewAgent | None) -> None:
-        if wanted is not None:
-            options = {"prompt": wanted.prompt, "profile": wanted.profile, "base": wanted.base}
-            self._launch(wanted.name, 1, "create", wanted.name, **options)
+    def _create(self, form: Form, wanted: NewAgent) -> None:
+        options = {"prompt": wanted.prompt, "profile": wanted.profile, "base": wanted.base}
+        self._launch(form, wanted.name, 1, "create", wanted.name, **options)
 
     def do_fan_out(self) -> None:
         if self._can_start():
             desk = self._desk
             before = desk.state.agents
-            dialog = FanOutDialog(desk.place, self._prompts(), self._worker.call, desk.now, before=before)
-            desk.app.push_screen(dialog, self._fan_out)
-            self._start(self._look_around(dialog))
+            form = FanOutDialog(desk.place, self._prompts(), self._worker.call, desk.now, before=before)
+            self._open(form, self._fan_out)
+            self._start(self._look_around(form))
 
     async def _look_around(self, dialog: FanOutDialog) -> None:
         """Files may have been changed, and memory taken, since the dashboard was opened."""
@@ -120,33 +125,42 @@ class AgentActions:
         self._desk.place = place = replace(now, tools=tools)
         dialog.take_place(place)
 
-    def _fan_out(self, wanted: FanOut | None) -> None:
-        if wanted is not None:
-            options = {"prompt": wanted.prompt, "mix": wanted.mix, "base": wanted.base}
-            self._launch(wanted.prefix, wanted.count, "fanout", wanted.count, wanted.prefix, **options)
+    def _fan_out(self, form: Form, wanted: FanOut) -> None:
+        options = {"prompt": wanted.prompt, "mix": wanted.mix, "base": wanted.base}
+        self._launch(form, wanted.prefix, wanted.count, "fanout", wanted.count, wanted.prefix, **options)
 
     def do_multi(self) -> None:
         if self._can_start():
-            self._desk.app.push_screen(
-                MultiDialog(self._desk.place, self._worker.call, self._desk.now), self._multi
-            )
+            self._open(MultiDialog(self._desk.place, self._worker.call, self._desk.now), self._multi)
 
-    def _multi(self, wanted: Multi | None) -> None:
-        if wanted is not None:
-            self._launch(
-                "multi", len(wanted.tasks), "multi", wanted.tasks, profile=wanted.profile, base=wanted.base
-            )
+    def _multi(self, form: Form, wanted: Multi) -> None:
+        options = {"profile": wanted.profile, "base": wanted.base}
+        self._launch(form, "multi", len(wanted.tasks), "multi", wanted.tasks, **options)
 
-    def _launch(self, what: str, count: int, verb: str, *arguments: Any, **options: Any) -> None:
+    def _launch(
+        self, form: Form | None, what: str, count: int, verb: str, *arguments: Any, **options: Any
+    ) -> None:
+        """Have agents made; the form is left when they are, and is there again when they cannot be."""
         self._written.append(str(options.get("prompt", "")))
         dialog = ProgressDialog(what, count, verb)
-        self._desk.app.push_screen(dialog, lambda stop: self._stop_rest(dialog) if stop else None)
+
+        def closed(stop: bool | None) -> None:
+            if stop:
+                self._stop_rest(dialog)
+            if form is not None and dialog.has_failed:
+                form.come_back()
+            elif form is not None:
+                form.dismiss(None)
+
+        if form is not None:
+            form.stand_back()
+        self._desk.app.push_screen(dialog, closed)
 
         async def work() -> None:
             try:
                 made: list[Agent] = await self._worker.call(verb, *arguments, on_step=dialog.take, **options)
-            except FleetError as error:
-                dialog.fail(error)
+            except (FleetError, WorkerCrashed):
+                dialog.fail()
                 raise
             dialog.finish(made)
             if made:
@@ -349,7 +363,7 @@ class AgentActions:
 
         def fork(name: str | None) -> None:
             if name:
-                self._launch(name, 1, "fork", agent.id, name)
+                self._launch(None, name, 1, "fork", agent.id, name)
 
         says = f"A new agent from the last commit of {clean(agent.name)}, with a copy of its conversation. What is not committed stays there."
         self._desk.app.push_screen(

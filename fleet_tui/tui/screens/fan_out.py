@@ -16,7 +16,8 @@ from fleet_tui.errors import FleetError
 from fleet_tui.models import Agent
 from fleet_tui.tui.exchange import Surroundings
 from fleet_tui.tui.screens.bases import Ask, BaseField, described
-from fleet_tui.tui.screens.dialog import Dialog, Field, chip
+from fleet_tui.tui.screens.dialog import Field, chip
+from fleet_tui.tui.screens.form import Form
 from fleet_tui.tui.widgets.lines import Line, Lines, both_ends, clean, fit
 from fleet_tui.tui.widgets.prompt_area import PromptArea
 from fleet_tui.tui.widgets.stepper import Stepper
@@ -38,7 +39,7 @@ class FanOut:
     mix: tuple[tuple[str, int], ...] = ()
 
 
-class FanOutDialog(Dialog[FanOut]):
+class FanOutDialog(Form):
     BINDINGS = [  # noqa: RUF012 - Textual's own way
         Binding("ctrl+s", "start", show=False, priority=True),
         Binding("ctrl+e", "edit", show=False, priority=True),
@@ -170,7 +171,7 @@ class FanOutDialog(Dialog[FanOut]):
             self.notify("write what the agents are to do", title="a fan-out needs a prompt", severity="error")
             self.query_one("#prompt").focus()
             return
-        self.dismiss(wanted)
+        self.on_wanted(wanted)
 
     def action_edit(self) -> None:
         from fleet_tui.tui.screens.editing import edit

@@ -13,7 +13,8 @@ from fleet_tui import names
 from fleet_tui.errors import FleetError
 from fleet_tui.tui.exchange import Surroundings
 from fleet_tui.tui.screens.bases import Ask, BaseField
-from fleet_tui.tui.screens.dialog import Dialog, Field, chip
+from fleet_tui.tui.screens.dialog import Field, chip
+from fleet_tui.tui.screens.form import Form
 from fleet_tui.tui.widgets.lines import Line
 from fleet_tui.tui.widgets.prompt_area import PromptArea
 from fleet_tui.values import dataclass
@@ -34,7 +35,7 @@ class Multi:
     base: str = ""
 
 
-class NewAgentDialog(Dialog[NewAgent]):
+class NewAgentDialog(Form):
     BINDINGS = [  # noqa: RUF012 - Textual\'s own way
         Binding("ctrl+s", "start", show=False, priority=True),
         Binding("ctrl+e", "edit", show=False, priority=True),
@@ -100,7 +101,7 @@ class NewAgentDialog(Dialog[NewAgent]):
             )
             return
         profile, base = (self.query_one(f"#{field}", Input).value.strip() for field in ("profile", "base"))
-        self.dismiss(NewAgent(name, prompt, profile, base))
+        self.on_wanted(NewAgent(name, prompt, profile, base))
 
     def action_pick_base(self) -> None:
         self.query_one(BaseField).pick()
@@ -114,7 +115,7 @@ class NewAgentDialog(Dialog[NewAgent]):
             area.load_text(text)
 
 
-class MultiDialog(Dialog[Multi]):
+class MultiDialog(Form):
     BINDINGS = [  # noqa: RUF012 - Textual's own way
         Binding("ctrl+s", "start", show=False, priority=True),
         Binding("ctrl+b", "pick_base", show=False, priority=True),
@@ -162,7 +163,7 @@ class MultiDialog(Dialog[Multi]):
         except FleetError as error:
             self.notify(error.hint, title=error.message, severity="error")
             return
-        self.dismiss(Multi(tuple(found), profile, base))
+        self.on_wanted(Multi(tuple(found), profile, base))
 
 
 def tasks(text: str) -> list[tuple[str, str]]:

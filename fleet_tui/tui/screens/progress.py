@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterable, Sequence
 from textual.binding import Binding
 from textual.widget import Widget
 
-from fleet_tui.errors import FleetError
 from fleet_tui.models import Agent, FleetState, Status
 from fleet_tui.tui.exchange import Step
 from fleet_tui.tui.screens.dialog import Dialog
@@ -67,7 +66,8 @@ class ProgressDialog(Dialog[bool]):
         self._started = self.clock()
         self._tracks: dict[str, Track] = {}
         self._tick = 0
-        self._error: FleetError | None = None
+        self.has_failed = False
+        """As a whole: nothing of it was started."""
         self._made_at: float | None = None
         self._over_at: float | None = None
 
@@ -104,7 +104,7 @@ class ProgressDialog(Dialog[bool]):
         )
 
     def _said(self) -> str:
-        if self._over_at is None or self._error:
+        if self._over_at is None or self.has_failed:
             return "agents keep starting when you close this"
         failed = sum(track.place == FAILED for track in self._tracks.values())
         return f"{failed} failed; what was made of it is kept" if failed else "all running"
@@ -147,8 +147,8 @@ class ProgressDialog(Dialog[bool]):
             self._track(agent)
         self.take_state(FleetState(tuple(made), ()))
 
-    def fail(self, error: FleetError) -> None:
-        self._error = error
+    def fail(self) -> None:
+        self.has_failed = True
         if self.is_attached:
             self.dismiss(False)
 
