@@ -67,6 +67,13 @@ class StillWorker(WorkerLink):
     def __init__(self) -> None:
         super().__init__(Path("/"))
         self.asked: list[tuple[Any, ...]] = []
+        self.known: dict[str, Any] = {
+            "surroundings": states.PLACE,
+            "bases": states.BASES,
+            "base": (states.BASES[0], states.WORKTREE_BYTES),
+            "why": Why("refactor-auth-A", "working", source="osc7501"),
+        }
+        """What it answers."""
 
     def start(self) -> None:
         return
@@ -76,13 +83,7 @@ class StillWorker(WorkerLink):
 
     async def call(self, verb: str, *arguments: Any, on_step: Any = None, **options: Any) -> Any:
         self.asked.append((verb, *arguments, options))
-        known: dict[str, Any] = {
-            "surroundings": states.PLACE,
-            "bases": states.BASES,
-            "base": (states.BASES[0], states.WORKTREE_BYTES),
-            "why": Why("refactor-auth-A", "working", source="osc7501"),
-        }
-        return known.get(verb, [])
+        return self.known.get(verb, [])
 
 
 class StageApp(App[None], inherit_bindings=False):

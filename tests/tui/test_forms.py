@@ -15,9 +15,10 @@ from fleet_tui.models import Agent, Status
 from fleet_tui.tui.screens.bases import BaseField, BasePicker, BaseRows
 from fleet_tui.tui.screens.fan_out import FanOut, FanOutDialog, Preview, expected
 from fleet_tui.tui.screens.new_agents import MultiDialog, NewAgentDialog
+from fleet_tui.tui.widgets.stepper import Stepper
 from tests.tui import states
 from tests.tui.stage import StageApp, until
-from tests.tui.test_dashboard import on_stage
+from tests.tui.test_dashboard import on_stage, said
 from tests.tui.test_dialogs import plain, text_of
 
 
@@ -152,5 +153,65 @@ def test_a_form_asks_again_how_things_are_here_and_keeps_the_versions_that_are_k
         await until(pilot, lambda: "2 uncommitted files in main" in text_of(app))
         assert app.dashboard.place is not None
         assert {tool.version for tool in app.dashboard.place.tools} == {"2.1"}
+
+    on_stage(go)
+
+
+NOTHING = replace(states.PLACE, tools=tuple(replace(tool, path="") for tool in states.PLACE.tools))
+"""A place where no agent program is installed."""
+
+
+def test_what_is_not_installed_is_shown_as_such_and_a_shell_can_be_had_instead() -> None:
+    async def go(app: StageApp, pilot: Pilot[None]) -> None:
+        app.worker.known["surroundings"] = NOTHING
+        await pilot.press("f")
+        await until(pilot, lambda: "claude     ■■■···  not installed" in text_of(app))
+        await pilot.press(*"fix", "ctrl+s")
+        assert "claude is not installed" in said(app)
+        assert isinstance(app.screen, FanOutDialog), "it stays"
+        claude, shell = app.screen.query("#mix Stepper").results(Stepper)
+        assert shell.label == "shell"
+        shell.set(2)
+        await pilot.pause()
+        claude.set(0)
+        await pilot.pause()
+        await pilot.press("ctrl+s")
+        await until(pilot, lambda: any(call[0] == "fanout" for call in app.worker.asked))
+        assert app.worker.asked[-1][-1]["mix"] == (("shell", 2),)
+
+    on_stage(go)
+
+
+def test_a_program_that_is_not_installed_is_not_started_by_the_other_forms_either() -> None:
+    async def go(app: StageApp, pilot: Pilot[None]) -> None:
+        app.worker.known["surroundings"] = NOTHING
+        for chord, form in (("n", NewAgentDialog), ("M", MultiDialog)):
+            await pilot.press(chord)
+            await until(pilot, lambda: "claude, not installed" in text_of(app))
+            await pilot.press(*"fix", "ctrl+s")
+            assert "claude is not installed" in said(app)
+            assert isinstance(app.screen, form), "it stays"
+            await pilot.press("escape")
+        assert not any(call[0] in ("create", "multi") for call in app.worker.asked)
+
+    on_stage(go)
+
+
+def test_a_default_that_was_set_in_another_terminal_is_taken_up_by_every_form() -> None:
+    async def go(app: StageApp, pilot: Pilot[None]) -> None:
+        app.worker.known["surroundings"] = replace(states.PLACE, default_profile="codex")
+        await pilot.press("n")
+        await until(pilot, lambda: "codex   (here:" in text_of(app))
+        await pilot.press("escape")
+        app.worker.known["surroundings"] = replace(states.PLACE, default_profile="shell")
+        await pilot.press("M")
+        await until(pilot, lambda: app.screen.query_one("#profile", Input).placeholder == "shell")
+        await pilot.press("escape")
+        app.worker.known["surroundings"] = replace(states.PLACE, default_profile="my-agent")
+        await pilot.press("f")
+        await until(pilot, lambda: "my-agent   ■■■" in text_of(app))
+        await pilot.press(*"fix", "ctrl+s")
+        await until(pilot, lambda: any(call[0] == "fanout" for call in app.worker.asked))
+        assert app.worker.asked[-1][-1]["mix"] == (("my-agent", 3),)
 
     on_stage(go)

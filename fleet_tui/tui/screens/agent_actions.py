@@ -97,6 +97,7 @@ class AgentActions:
     def _open(self, form: Form, on_wanted: Callable[[Form, Any], None]) -> None:
         form.on_wanted = lambda wanted: on_wanted(form, wanted)
         self._desk.app.push_screen(form)
+        self._start(self._look_around(form))
 
     def do_new(self) -> None:
         if self._can_start():
@@ -114,16 +115,15 @@ class AgentActions:
             before = desk.state.agents
             form = FanOutDialog(desk.place, self._prompts(), self._worker.call, desk.now, before=before)
             self._open(form, self._fan_out)
-            self._start(self._look_around(form))
 
-    async def _look_around(self, dialog: FanOutDialog) -> None:
-        """Files may have been changed, and memory taken, since the dashboard was opened."""
+    async def _look_around(self, form: Form) -> None:
+        """Files and settings may have been changed, and memory taken, since the dashboard was opened."""
         now: Surroundings = await self._worker.call("surroundings")
         before = self._desk.place
         versions = {tool.name: tool.version for tool in before.tools} if before is not None else {}
         tools = tuple(replace(tool, version=versions.get(tool.name, "")) for tool in now.tools)
         self._desk.place = place = replace(now, tools=tools)
-        dialog.take_place(place)
+        form.take_place(place)
 
     def _fan_out(self, form: Form, wanted: FanOut) -> None:
         options = {"prompt": wanted.prompt, "mix": wanted.mix, "base": wanted.base}

@@ -57,8 +57,7 @@ class FanOutDialog(Form):
         *,
         before: Sequence[Agent] = (),
     ) -> None:
-        super().__init__()
-        self._place = place or Surroundings()
+        super().__init__(place)
         self._history = history
         self._ask = ask
         self._now = now
@@ -76,18 +75,24 @@ class FanOutDialog(Form):
                 yield Field("prompt", PromptArea(history=self._history, enter_sends=False, id="prompt"))
             yield Preview(self._place, self._now, before=self._before, id="preview")
 
-    def _steppers(self) -> Iterable[Widget]:
+    def _profiles(self) -> list[str]:
+        """The usual one first, unless it is not installed and another is; a shell can be had everywhere."""
         usual = self._place.default_profile
         installed = [tool.name for tool in self._place.tools if tool.path]
-        first = usual if usual in installed or not installed else installed[0]
-        shown = list(dict.fromkeys([*([first] if first else []), *installed]))[:PROFILES_SHOWN]
-        for place, name in enumerate(shown):
-            yield Stepper(USUAL if place == 0 else 0, most=MOST, label=name, bar=6, id=f"profile-{place}")
+        first = usual if usual not in self._missing or not installed else installed[0]
+        found = [*([first] if first else []), *installed, "shell"]
+        return list(dict.fromkeys(found))[:PROFILES_SHOWN]
+
+    def _steppers(self) -> Iterable[Stepper]:
+        count = USUAL
+        for name in self._profiles():
+            note = "not installed" if name in self._missing else ""
+            yield Stepper(count, most=MOST, label=name, bar=6, note=note)
+            count = 0
 
     def on_mount(self) -> None:
         super().on_mount()
         self.query_one("#prompt", PromptArea).focus()
-        self.take_place(self._place)
         self.call_after_refresh(self._preview)
 
     def hints(self) -> Sequence[tuple[str, str]]:
@@ -132,11 +137,17 @@ class FanOutDialog(Form):
             self.query_one(Preview).show(self._wanted())
             self.entitle()
 
-    def take_place(self, place: Surroundings) -> None:
-        """How things are here now: the dashboard may have been open for hours."""
-        self._place = place
-        for preview in self.query(Preview):
-            preview.take_place(place)
+    async def _show_place(self) -> None:
+        self.query_one(Preview).take_place(self._place)
+        shown, wanted = self._mix_steppers(), list(self._steppers())
+        is_chosen = any(stepper.value for stepper in shown[1:])
+        if is_chosen or [_named(one) for one in shown] == [_named(one) for one in wanted]:
+            return
+        wanted[0].value = self.query_one("#count", Stepper).value
+        mix = self.query_one("#mix")
+        await mix.remove_children()
+        await mix.mount(*wanted)
+        self._preview()
 
     @on(BaseField.Known)
     def _found_base(self, event: BaseField.Known) -> None:
@@ -170,6 +181,8 @@ class FanOutDialog(Form):
         if not wanted.prompt.strip():
             self.notify("write what the agents are to do", title="a fan-out needs a prompt", severity="error")
             self.query_one("#prompt").focus()
+            return
+        if not self._can_run(*(name for name, _ in wanted.mix or (("", 0),))):
             return
         self.on_wanted(wanted)
 
@@ -290,6 +303,10 @@ def expected(before: Sequence[Agent], project: str, count: int) -> float | None:
         if len(started) == len(agents) and max(started) > created:
             return (max(started) - created) * max(1.0, count / len(agents))
     return None
+
+
+def _named(stepper: Stepper) -> tuple[str, str]:
+    return stepper.label, stepper.note
 
 
 def _branch(prefix: str, suffix: str, room: int) -> str:

@@ -45,24 +45,23 @@ class NewAgentDialog(Form):
     explains = "one prompt, its own worktree"
 
     def __init__(self, place: Surroundings | None, history: Sequence[str], ask: Ask, now: float) -> None:
-        super().__init__()
-        self._place = place or Surroundings()
+        super().__init__(place)
         self._history = history
         self._ask = ask
         self._now = now
 
     def body(self) -> Iterable[Widget]:
-        place = self._place
-        tools = ", ".join(tool.name for tool in place.tools if tool.path)
         yield Field("name", Input(placeholder="from the prompt", id="name"))
-        yield Field(
-            "agent",
-            Input(
-                placeholder=f"{place.default_profile}   (here: {tools or 'none'}; any command)", id="profile"
-            ),
-        )
-        yield BaseField(place.branch, self._ask, self._now)
+        yield Field("agent", Input(placeholder=self._programs(), id="profile"))
+        yield BaseField(self._place.branch, self._ask, self._now)
         yield Field("prompt", PromptArea(history=self._history, enter_sends=False, id="prompt"))
+
+    def _programs(self) -> str:
+        tools = ", ".join(tool.name for tool in self._place.tools if tool.path)
+        return f"{self._usual}   (here: {tools or 'none'}; any command)"
+
+    async def _show_place(self) -> None:
+        self.query_one("#profile", Input).placeholder = self._programs()
 
     def on_mount(self) -> None:
         super().on_mount()
@@ -101,7 +100,8 @@ class NewAgentDialog(Form):
             )
             return
         profile, base = (self.query_one(f"#{field}", Input).value.strip() for field in ("profile", "base"))
-        self.on_wanted(NewAgent(name, prompt, profile, base))
+        if self._can_run(profile):
+            self.on_wanted(NewAgent(name, prompt, profile, base))
 
     def action_pick_base(self) -> None:
         self.query_one(BaseField).pick()
@@ -124,16 +124,18 @@ class MultiDialog(Form):
     explains = "one line, one agent:  name: what it is to do"
 
     def __init__(self, place: Surroundings | None, ask: Ask, now: float) -> None:
-        super().__init__()
-        self._place = place or Surroundings()
+        super().__init__(place)
         self._ask = ask
         self._now = now
 
     def body(self) -> Iterable[Widget]:
-        yield Field("agent", Input(placeholder=self._place.default_profile, id="profile"))
+        yield Field("agent", Input(placeholder=self._usual, id="profile"))
         yield BaseField(self._place.branch, self._ask, self._now)
         yield Field("tasks", PromptArea(enter_sends=False, id="prompt"))
         yield Label("", id="said", markup=False)
+
+    async def _show_place(self) -> None:
+        self.query_one("#profile", Input).placeholder = self._usual
 
     def on_mount(self) -> None:
         super().on_mount()
@@ -163,7 +165,8 @@ class MultiDialog(Form):
         except FleetError as error:
             self.notify(error.hint, title=error.message, severity="error")
             return
-        self.on_wanted(Multi(tuple(found), profile, base))
+        if self._can_run(profile):
+            self.on_wanted(Multi(tuple(found), profile, base))
 
 
 def tasks(text: str) -> list[tuple[str, str]]:

@@ -26,11 +26,13 @@ class Stepper(Lines, can_focus=True):
         most: int,
         label: str = "",
         bar: int = 0,
+        note: str = "",
         id: str | None = None,  # noqa: A002 - Textual's name
     ) -> None:
         super().__init__(id=id)
         self.value = value
         self.label = label
+        self.note = note
         self._least, self._most, self._bar = least, most, bar
         self._is_written = False
         """The last key was a digit: the next one continues the number."""
@@ -44,6 +46,8 @@ class Stepper(Lines, can_focus=True):
             line.append((f"  {name[:10]:<10} ", "" if self.value else "muted"))
             shown = min(self.value, self._bar)
             line += [("■" * shown, "accent"), ("·" * (self._bar - shown), "faint")]
+        if self.note:
+            line.append((f"  {self.note}", "warning" if self.value else "muted"))
         return [tuple(line)]
 
     def set(self, value: int) -> None:
