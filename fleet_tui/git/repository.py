@@ -123,6 +123,12 @@ def begin(start: Path) -> None:
     try:
         discover(start)
     except NotBegun:
+        if any(run(start, "var", f"GIT_{who}_IDENT").returncode != 0 for who in ("AUTHOR", "COMMITTER")):
+            raise GitFailed(
+                "git does not know who makes the first commit",
+                hint='run: git config --global user.name "Your Name"; '
+                'git config --global user.email "you@example.com"',
+            ) from None
         # In a folder of a repository that has no commit yet, init would make another one inside it.
         if run(start, "rev-parse", "--git-dir").returncode != 0:
             output(start, "init")

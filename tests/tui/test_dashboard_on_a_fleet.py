@@ -10,6 +10,7 @@ import time
 from functools import partial
 from pathlib import Path
 
+import pytest
 from textual.widgets import Input
 
 from fleet_tui import paths
@@ -389,6 +390,29 @@ def test_a_key_makes_the_repository_that_is_missing(home: Path) -> None:
 
     drive(go())
     assert git(place, "log", "--format=%s").splitlines() == ["Start"]
+
+
+def test_who_has_not_told_git_their_name_is_told_how_before_anything_is_made(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for who in ("AUTHOR", "COMMITTER"):
+        monkeypatch.delenv(f"GIT_{who}_NAME")
+        monkeypatch.delenv(f"GIT_{who}_EMAIL")
+    # Git would else make an address of the machine's name, where that is a long one.
+    (Path.home() / ".gitconfig").write_text("[user]\nuseConfigOnly = true\n")
+    place = home / "nothing here yet"
+    place.mkdir()
+
+    async def go() -> None:
+        async with opened(place) as driven:
+            await driven.until(lambda: "Start here" in driven.text())
+            await driven.press("i")
+            await driven.until(lambda: "git does not know who" in driven.toasts(), "the reason")
+            assert 'git config --global user.email "you@example.com"' in driven.toasts()
+            assert "user.name" in driven.toasts()
+
+    drive(go())
+    assert not (place / ".git").exists()
 
 
 def test_a_repository_without_a_commit_is_told_apart_and_gets_its_first(home: Path) -> None:
