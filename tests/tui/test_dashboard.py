@@ -399,3 +399,19 @@ def test_a_key_of_the_first_screen_counts_once() -> None:
         assert app.worker.asked.count(("init", {})) == 1
 
     on_stage(go, states.EMPTY)
+
+
+def test_where_there_is_nobody_a_filter_hides_nothing_and_the_welcome_stays() -> None:
+    async def go(app: StageApp, pilot: Pilot[None]) -> None:
+        desk = app.dashboard
+        needing = desk.keymap.of("needing-only")[0]
+        await pilot.press("slash", "z", "b", keys.event_key(needing))
+        assert desk.has_class("empty")
+        assert desk.shown.filter.is_empty
+        assert desk.focused is None
+        assert "there is nobody to filter" in said(app)
+        desk.state = states.SMALL
+        await pilot.pause()
+        assert len(desk.listed) == len(states.SMALL.agents)
+
+    on_stage(go, states.EMPTY)

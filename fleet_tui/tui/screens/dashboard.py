@@ -140,9 +140,7 @@ class Dashboard(Sturdy, Screen[None]):
         if not self.is_mounted:
             return
         now = self._clock()
-        is_empty = (
-            all(agent.status is Status.KILLED for agent in self.state.agents) and self.shown.filter.is_empty
-        )
+        is_empty = all(agent.status is Status.KILLED for agent in self.state.agents)
         self.set_class(is_empty, "empty")
         self.query_one(Header).show(self.state, self.sights, now)
         if is_empty:

@@ -134,12 +134,23 @@ class ListActions:
     def do_order(self) -> None:
         self._change(order="need" if self._desk.shown.order == "batch" else "batch")
 
+    def _has_any(self) -> bool:
+        """Whether there is anybody to filter; a filter set before there is would hide who comes."""
+        if self._desk.has_class("empty"):
+            self._desk.notify("there is nobody to filter", severity="warning")
+            return False
+        return True
+
     def do_filter(self) -> None:
+        if not self._has_any():
+            return
         self._desk.add_class("filtering")
         self._desk.query_one("#filter", Input).focus()
         self._desk.call_after_refresh(self._desk.show)
 
     def do_needing_only(self) -> None:
+        if not self._has_any():
+            return
         what = self._desk.shown.filter
         self._change(filter=replace(what, needing_only=not what.needing_only))
 
