@@ -53,12 +53,12 @@ HINT_AFTER = 3
 FILTER_KEYS = (("↵", "keep"), ("esc", "clear"), ("s:", "status"), ("b:", "batch"), ("a:", "agent"))
 COPY_KEYS = (
     ("v", "select"),
-    ("y", "copy"),
     ("/", "search"),
     ("n N", "older, newer"),
     ("g G", "first, last"),
-    ("esc", "done"),
+    ("esc", "leave"),
 )
+SELECT_KEYS = (("y", "copy"), ("/", "search"), ("n N", "older, newer"), ("esc", "drop the selection"))
 TOUR_KEY, INIT_KEY, BEGIN_KEY = "t", "c", "i"
 """Keys of the first screen, where there is no agent that they could mean something for."""
 
@@ -218,7 +218,8 @@ class Dashboard(Sturdy, Screen[None]):
         keymap, footer = self.keymap, self.query_one(Footer)
         agent = self.by_id(self.typing)
         if self.looking_back.is_copying:
-            footer.show_list(COPY_KEYS, None, chip="COPY")
+            keys = SELECT_KEYS if self.looking_back.is_selecting else COPY_KEYS
+            footer.show_list(keys, None, chip="COPY")
             return
         if agent is not None:
             said = "it has ended: keys do nothing" if agent.has_ended else "every other key goes to the agent"

@@ -28,6 +28,11 @@ class LookingBack:
         focused = self._desk.focused
         return isinstance(focused, Pane) and focused.is_copying
 
+    @property
+    def is_selecting(self) -> bool:
+        focused = self._desk.focused
+        return isinstance(focused, Pane) and focused.is_selecting
+
     def do_look_back(self) -> None:
         if self._pane is not None:
             self._pane.page_back(1)

@@ -343,12 +343,9 @@ class CopyMode:
         if self.prompt is not None:
             return f"/{self.prompt}▏"
         place = f"{min(self.top + self.height, self.past.total)}/{self.past.total}"
-        if not self.has_cursor:
-            return f" {place} "
-        if self.needle:
+        if self.has_cursor and self.needle:
             place = f"{len(self.matches)} × {self.needle}  {place}"
-        keys = "y copy  esc drop" if self.anchor is not None else "v select  / search  q leave"
-        return f" COPY  {keys}   {place} "
+        return f" {place} "
 
 
 _MOVES = {

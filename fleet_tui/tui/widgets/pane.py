@@ -139,7 +139,7 @@ class Pane(Widget, can_focus=True, inherit_bindings=False):
             self.text = text
 
     class CopyModeChanged(PaneMessage):
-        """Copy mode began or ended (`is_copying`)."""
+        """Copy mode began or ended (`is_copying`), or a selection in it (`is_selecting`)."""
 
     def __init__(
         self,
@@ -202,6 +202,11 @@ class Pane(Widget, can_focus=True, inherit_bindings=False):
     def is_copying(self) -> bool:
         """Copy mode: the pane takes keys to move, search, select and copy."""
         return self._back is not None and self._back.mode.has_cursor
+
+    @property
+    def is_selecting(self) -> bool:
+        """Copy mode has the beginning of a selection."""
+        return self._back is not None and self._back.mode.anchor is not None
 
     @property
     def is_scrolled(self) -> bool:
@@ -730,8 +735,11 @@ class Pane(Widget, can_focus=True, inherit_bindings=False):
         return self._back
 
     def _press_in_copy_mode(self, event: events.Key) -> None:
+        was_selecting = self.is_selecting
         if self._back is not None:
             self._back.press(event.key, event.character)
+        if self.is_selecting != was_selecting:
+            self.post_message(self.CopyModeChanged(self))
         self._repaint_all()
 
     def return_to_present(self) -> None:

@@ -116,7 +116,8 @@ class PaneFrame(Frame):
     def _hints(self, agent: Agent, look: PaneLook, *, is_typing: bool) -> tuple[Line, Line]:
         leave, leader, answer, zoom = look.keys
         if self.pane.is_copying:
-            return ((" COPY ", CHIP_HERE),), (*key("/", "search"), ("  ", ""), *key("esc", "done"))
+            # Its keys are in the footer.
+            return ((" COPY ", CHIP_HERE),), ()
         if is_typing:
             chip = (" ENDED ", CHIP_QUIET) if agent.has_ended else (" TYPING ", CHIP_HERE)
             return (chip,), (*key(leave, "list"), ("  ", ""), *key(leader, "more"))
