@@ -273,6 +273,8 @@ class Lookout:
         self._deeds: tuple[Deed, ...] = ()
         self._log_at = 0.0
         self._log_seen = (0.0, 0.0)
+        self._recalled: set[tuple[str, int]] = set()
+        """Agents that have ended, by id and run, whose last line was looked for."""
         self._last: Sights | None = None
 
     def watch(self, selected: str) -> None:
@@ -291,6 +293,7 @@ class Lookout:
                 self._look(fleet, now)
                 self._sample(fleet, now)
                 self._read_log(fleet, now)
+                self._recall(fleet)
             except StoreError:
                 # The dashboard reads it too, and says so.
                 time.sleep(RETRY_SECONDS)
@@ -349,6 +352,18 @@ class Lookout:
             self._log, self._deeds = (selected, ()), ()
         except FleetError:
             return
+
+    def _recall(self, fleet: Fleet) -> None:
+        """The last line of who has ended unheard, from its log; one agent a turn, as there may be many."""
+        for agent in self._state.agents:
+            run = (agent.id, agent.run)
+            if not agent.has_ended or agent.status is Status.KILLED or run in self._recalled:
+                continue
+            self._recalled.add(run)
+            if not self._tails.lines.get(agent.id):
+                with contextlib.suppress(NotFound, HolderGone):
+                    self._tails.lines[agent.id] = telling_line(fleet.logs(agent, LOG_LINES))
+                return
 
     def _told_at(self, agent_id: str) -> float:
         """When the store last heard of an agent's status: what it reports may come after what it prints."""

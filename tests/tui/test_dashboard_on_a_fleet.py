@@ -22,6 +22,7 @@ from fleet_tui.tui.screens.new_agents import MultiDialog
 from fleet_tui.tui.screens.progress import CLOSES_AFTER, TICK_SECONDS, ProgressDialog
 from fleet_tui.tui.widgets.prompt_area import PromptArea
 from tests.conftest import git
+from tests.holders import wait_until
 from tests.tui.driving import drive, opened
 
 ECHO = "while read line; do echo got $line; done"
@@ -168,6 +169,19 @@ def test_what_was_typed_is_still_there_when_nothing_could_be_started(fleet: Flee
                 await driven.press("escape")
                 await driven.until(lambda: driven.app.screen is driven.desk)
             assert sorted(agent.name for agent in fleet.agents()) == ["many-A", "taken"]
+
+    drive(go())
+
+
+def test_who_has_ended_before_the_dashboard_was_opened_is_shown_with_its_last_line(
+    fleet: Fleet, repository: Path
+) -> None:
+    shell(fleet, "one", "two", script="printf 'the %s line\\n' last; exit 127")
+    wait_until(lambda: all(agent.status is Status.EXITED for agent in fleet.agents()))
+
+    async def go() -> None:
+        async with opened(repository) as driven:
+            await driven.until(lambda: driven.text().count("exited 127  the last line") == 2)
 
     drive(go())
 
