@@ -33,7 +33,7 @@ BUSY_PERCENT = 0.5
 QUIET_AFTER = 5.0
 DIFF_SECONDS, STILL_DIFF_SECONDS = 5.0, 30.0
 """Between two counts of one agent: when it is selected or something has happened, and when nothing has."""
-UNASKED_SHARE = 0.01
+UNASKED_SHARE = 0.005
 """Of a core, at most, for counts that nothing has called for: big worktrees take long to go through."""
 SPENDING_SECONDS = 5.0
 LOG_SECONDS, STILL_LOG_SECONDS = 0.4, 5.0
