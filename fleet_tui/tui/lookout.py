@@ -33,6 +33,7 @@ BUSY_PERCENT = 0.5
 QUIET_AFTER = 5.0
 DIFF_SECONDS, STILL_DIFF_SECONDS = 5.0, 30.0
 """Between two counts of one agent: when it is selected or something has happened, and when nothing has."""
+ASK_DIFFS_SECONDS = 1.0
 UNASKED_SHARE = 0.005
 """Of a core, at most, for counts that nothing has called for: big worktrees take long to go through."""
 SPENDING_SECONDS = 5.0
@@ -273,6 +274,9 @@ class Lookout:
         self._deeds: tuple[Deed, ...] = ()
         self._log_at = 0.0
         self._log_seen = (0.0, 0.0)
+        self._diffs_at = 0.0
+        self._all_recalled: FleetState | None = None
+        """The state of which nothing is left to be recalled."""
         self._recalled: set[tuple[str, int]] = set()
         """Agents that have ended, by id and run, whose last line was looked for."""
         self._last: Sights | None = None
@@ -298,7 +302,9 @@ class Lookout:
                 # The dashboard reads it too, and says so.
                 time.sleep(RETRY_SECONDS)
                 continue
-            self._diffs.ask(self._state.agents, self._tails.active, now, self._selected)
+            if now >= self._diffs_at:
+                self._diffs_at = now + ASK_DIFFS_SECONDS
+                self._diffs.ask(self._state.agents, self._tails.active, now, self._selected)
             self._purse.ask(self._state.agents, self._tails.active, now)
             self._report()
             self._tails.listen(now + TURN_SECONDS)
@@ -355,6 +361,8 @@ class Lookout:
 
     def _recall(self, fleet: Fleet) -> None:
         """The last line of who has ended unheard, from its log; one agent a turn, as there may be many."""
+        if self._all_recalled is self._state:
+            return
         for agent in self._state.agents:
             run = (agent.id, agent.run)
             if not agent.has_ended or agent.status is Status.KILLED or run in self._recalled:
@@ -364,6 +372,7 @@ class Lookout:
                 with contextlib.suppress(NotFound, HolderGone):
                     self._tails.lines[agent.id] = telling_line(fleet.logs(agent, LOG_LINES))
                 return
+        self._all_recalled = self._state
 
     def _told_at(self, agent_id: str) -> float:
         """When the store last heard of an agent's status: what it reports may come after what it prints."""
