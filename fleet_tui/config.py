@@ -208,7 +208,7 @@ class Config:
     project_name: str = _key(
         "project.name", STRING, "", "What the project is called; its folder's name by default"
     )
-    worktree_root: Path | None = _key(  # _key only makes a field
+    worktree_root: Path | None = _key(
         "project.worktree_root", PATH, None, "The folder for this project's worktrees"
     )
     agent_default: str = _key("agent.default", STRING, "claude", "The profile or program that agents run")
@@ -232,7 +232,7 @@ class Config:
     default_agent: str = _key(
         "defaults.agent", STRING, "", "The agent where no agent.default is written; for the user's file"
     )
-    worktree_base: Path | None = _key(  # _key only makes a field
+    worktree_base: Path | None = _key(
         "defaults.worktree_base", PATH, None, "Worktrees go to <worktree_base>/<project>; for the user's file"
     )
     color: str = _key("ui.color", COLOR, "auto", "Whether the command line prints in colour")
@@ -264,7 +264,7 @@ class Config:
         metadata={"key": "env", "kind": TABLE, "doc": "Extra environment variables of every agent"},
     )
 
-    approve_mode: Mode = _key(  # _key only makes a field
+    approve_mode: Mode = _key(
         "approve.mode", MODE, "off", "Whether the rules below are off, only watched (shadow), or on"
     )
     approve_rules: tuple[Rule, ...] = _key(

@@ -23,6 +23,8 @@ class Foreground:
 
     def __init__(self, terminal: int) -> None:
         self._terminal = terminal
+        self._session = _session(terminal)
+        """The program that the terminal was made for; 0 where that is not known yet."""
         self._group = 0
         self._since = 0.0
         self._reports_of_itself = False
@@ -44,18 +46,17 @@ class Foreground:
 
     def is_computing(self) -> bool:
         """Whether any process of the terminal's program runs on a processor or waits for a disk right now."""
-        with contextlib.suppress(OSError):
-            waiting = [os.getsid(os.tcgetpgrp(self._terminal))]
-            for _ in range(MOST_LOOKED_AT):
-                if not waiting:
-                    return False
-                pid = waiting.pop()
-                found = processes.look_up(pid)
-                if found is not None and found.state in _AT_WORK:
-                    return True
-                waiting += _children(pid)
-            return True
-        return False
+        self._session = self._session or _session(self._terminal)
+        waiting = [self._session] if self._session else []
+        for _ in range(MOST_LOOKED_AT):
+            if not waiting:
+                return False
+            pid = waiting.pop()
+            found = processes.look_up(pid)
+            if found is not None and found.state in _AT_WORK:
+                return True
+            waiting += _children(pid)
+        return True
 
     def _guest(self) -> int:
         """The group in the foreground; 0 for the program that the terminal was made for, the first of its session."""
@@ -65,6 +66,13 @@ class Foreground:
                 return 0 if os.getsid(group) == group else group
             return group
         return 0
+
+
+def _session(terminal: int) -> int:
+    """Its first process. The first of a pipeline, by which that is known, may have ended before the others."""
+    with contextlib.suppress(OSError):
+        return os.getsid(os.tcgetpgrp(terminal))
+    return 0
 
 
 _AT_WORK = frozenset({"R", "D"})

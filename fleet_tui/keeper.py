@@ -267,7 +267,7 @@ class Keeper:
 
     def _finish(self, cause: str, *, grace: float) -> None:
         report = self._end_tree(grace=grace)
-        self._drain(cause)
+        self._drain(self._true(cause))
         self._exit_record.write(self._outcome(cause, report.survivors))
         self._say(t="recorded")
         self._let_server_go()
@@ -314,9 +314,7 @@ class Keeper:
 
     def _outcome(self, cause: str, survivors: tuple[int, ...]) -> Exit:
         code, number = self._code()
-        if cause == "exited" and self._shutdown_asked:
-            # A system that shuts down tells all processes at once, and the program may be quicker than we are.
-            cause = "shutdown"
+        cause = self._true(cause)
         reason = _setup_failure(self._folder, self._spec.setup) if cause == "exited" else ""
         return Exit(
             cause="failed" if reason else cause,
@@ -327,6 +325,10 @@ class Keeper:
             lost_output=self._lost_output,
             survivors=survivors,
         )
+
+    def _true(self, cause: str) -> str:
+        """A system that shuts down tells all processes at once, and the program may be quicker than we are."""
+        return "shutdown" if cause == "exited" and self._shutdown_asked else cause
 
     def _say(self, **message: object) -> None:
         if self._control is not None:

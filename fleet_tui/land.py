@@ -116,7 +116,7 @@ def _trashed(store: Store, agent: Agent, *, delete_branch: bool, now: float) -> 
 
 def _nothing_moved(agent: Agent) -> Kept:
     """Of an agent without a worktree: what was not made has no branch either."""
-    if git.branch_names(git.discover(Path(agent.project)), agent.branch):
+    if agent.branch in git.branch_names(git.discover(Path(agent.project)), agent.branch):
         return Kept(agent, None, agent.branch, "it had no worktree")
     return Kept(agent, None, "", f"it had no worktree, and no branch {agent.branch}")
 

@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 
 SETUP_SCRIPT = "setup.sh"
 WARM_TURNS = 20
+FIRST_OF_OTHERS = 3
+"""The first descriptor that is no standard stream."""
 LOCK_COMES = b"+"
 """A byte that a lock is sent with: descriptors do not travel alone."""
 LOADED = b"."
@@ -154,8 +156,7 @@ class Worker:
                 is_unwanted=lambda: _is_unwanted(agent),
             )
         except git.Unwanted:
-            with contextlib.suppress(FleetError):
-                undo(agent, intent)
+            _undo(agent, intent)
             return UNWANTED
         except FleetError as error:
             return str(error)
@@ -172,19 +173,13 @@ class Worker:
         with contextlib.suppress(FleetError, OSError):
             git.lock(Path(agent.worktree), lock_reason(agent))
 
-    def _unlock(self, agent: Agent) -> None:
-        from fleet_tui import git
-
-        with contextlib.suppress(FleetError, OSError):
-            git.unlock(Path(agent.worktree))
-
     def _copy_files(self, agent: Agent, intent: Intent) -> str:
         from fleet_tui import setup_files
 
         try:
             copied = setup_files.copy(Path(intent.repository), Path(intent.worktree), intent.credential_files)
         except OSError as error:
-            undo(agent, intent)
+            _undo(agent, intent)
             return f"copying files into the worktree: {error}"
         notes = [f"not found: {', '.join(copied.missing)}"] if copied.missing else []
         notes += [f"{path}: {reason}" for path, reason in copied.refused]
@@ -206,8 +201,7 @@ class Worker:
             self._take_back(agent, intent, f"the system refused: {error}")
 
     def _take_back(self, agent: Agent, intent: Intent, reason: str) -> None:
-        with contextlib.suppress(FleetError):
-            undo(agent, intent)
+        _undo(agent, intent)
         self._fail(agent, reason)
 
     def _start_holder(self, agent: Agent, intent: Intent) -> None:
@@ -243,12 +237,14 @@ class Worker:
         return answer
 
     def _fail(self, agent: Agent, reason: str) -> None:
+        from fleet_tui.reconcile import unlock_worktree
+
         now = time.time()
         folder = paths.private(paths.run(agent.id, agent.run))
         write_record(folder / "exit.json", Exit("failed", now, reason=reason))
         with self._store.transaction():
             self._store.change(agent.id, now, status=Status.FAILED, status_detail=reason, ended_at=now)
-        self._unlock(agent)
+        unlock_worktree(agent)
         self._tell(agent, "failed", reason)
 
     def _tell(self, agent: Agent, step: str, note: str = "") -> None:
@@ -264,6 +260,12 @@ class Worker:
 def _is_unwanted(agent: Agent) -> bool:
     """Whether somebody has stopped it while it was being made."""
     return read_stop(paths.run(agent.id, agent.run)) is not None
+
+
+def _undo(agent: Agent, intent: Intent) -> None:
+    """What cannot be taken back stays visible through fleet doctor, and is no reason not to make the others."""
+    with contextlib.suppress(FleetError, OSError):
+        undo(agent, intent)
 
 
 def admin_name(agent: Agent) -> str:
@@ -477,6 +479,8 @@ def _work(face: socket.socket, mother: socket.socket, out: IO[str]) -> None:
 def main() -> None:
     # Loading makes hardly any garbage, and looking for it takes a tenth of the time.
     gc.disable()
+    # What the caller had open would stay open as long as the agents live.
+    os.closerange(FIRST_OF_OTHERS, os.sysconf("SC_OPEN_MAX"))
     os.chdir("/")
     _complain_in_log()
     face = socket.socket(fileno=os.dup(0))

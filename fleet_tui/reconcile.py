@@ -164,7 +164,7 @@ def _mark_end(store: Store, agent: Agent, folder: Path) -> None:
             ),
         )
         store.close_receipts(agent.id, "the program has ended", end.at, is_through=status is Status.EXITED)
-    _unlock_worktree(agent)
+    unlock_worktree(agent)
 
 
 def _end_without_record(store: Store, agent: Agent, folder: Path) -> Exit:
@@ -186,7 +186,7 @@ def _undo_intent(store: Store, agent: Agent) -> None:
         intents.undo(agent, intents.Intent.read(store.intent(agent.id)))
 
 
-def _unlock_worktree(agent: Agent) -> None:
+def unlock_worktree(agent: Agent) -> None:
     from fleet_tui import git
 
     with contextlib.suppress(FleetError, OSError):

@@ -30,7 +30,7 @@ from fleet_tui.dealings import Dealings
 from fleet_tui.echoes import Echoes
 from fleet_tui.foreground import Foreground
 from fleet_tui.frames import Frames, Viewer
-from fleet_tui.holder import Events, RunSpec
+from fleet_tui.holder import Events, RunSpec, read_events
 from fleet_tui.inputs import KeyEvent, MouseEvent
 from fleet_tui.peers import is_same_user
 from fleet_tui.screen import Bell, Notification, ProgramStatus, Screen, Title
@@ -96,7 +96,7 @@ class Server:
         self._events = Events(self._folder)
         self._frames = Frames(self._screen)
         self._sizes = Sizes((cols, rows))
-        self._dealings = Dealings(spec, self._screen, self._queue_input, self._tell)
+        self._dealings = Dealings(spec, self._screen, self._give, self._tell)
         self._foreground = Foreground(master)
         self._echoes = Echoes(master)
         self._sources: dict[int, Callable[[], None]] = {}
@@ -108,7 +108,8 @@ class Server:
         self._held_since: float | None = None
         self._compressed = True
         self._restore_size_at: float | None = None
-        self._lost_told = 0
+        self._lost_before = self._lost_told = _lost_before(self._folder) if restarted else 0
+        """Bytes of output that could not be kept by the servers before this one, and as was told last."""
         self._judged = 0
         """Up to which offset of the transcript all that it says of the status has been told."""
         self._title: str | None = None
@@ -328,7 +329,8 @@ class Server:
 
     def _take_exit(self, message: dict[str, Any]) -> None:
         self._ended = {"code": message.get("code"), "signal": message.get("signal")}
-        self._how_ended = prompts.ENDED if message["cause"] == "exited" else prompts.STOPPED
+        is_by_itself = message["cause"] == "exited" and message.get("signal") is None
+        self._how_ended = prompts.ENDED if is_by_itself else prompts.STOPPED
         self._read_rest()
         self._persist_end()
         self._deal(time.monotonic())
@@ -446,9 +448,10 @@ class Server:
         self._listen()
 
     def _tell_loss(self) -> None:
-        if self._transcript.lost != self._lost_told:
-            self._lost_told = self._transcript.lost
-            self._events.append("output-lost", time.time(), bytes=self._lost_told)
+        lost = self._lost_before + self._transcript.lost
+        if lost != self._lost_told:
+            self._lost_told = lost
+            self._events.append("output-lost", time.time(), bytes=lost)
 
     def _log_scrolled(self) -> None:
         lines, lost = self._screen.take_scrolled_lines(10_000)
@@ -471,6 +474,11 @@ class Server:
         self._broadcast(wire.pack(kind, at=at, lost=self._transcript.lost, **data))
 
     # ── input ───────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def _give(self, data: bytes) -> bool:
+        """Somebody types this; what is printed from now on may be the answer."""
+        self._resized_at = time.monotonic() - REDRAW_SECONDS
+        return self._queue_input(data)
 
     def _queue_input(self, data: bytes) -> bool:
         if len(self._input) + len(data) > INPUT_LIMIT:
@@ -640,7 +648,7 @@ class Server:
     def _typed(self, client: Client, viewer: Viewer, data: bytes) -> None:
         self._sizes.typed(viewer)
         self._dealings.typed(data)
-        if data and not self._queue_input(data):
+        if data and not self._give(data):
             self._send(client, wire.pack("error", text="the program does not read its input"))
 
     def _on_prompt(self, client: Client, _viewer: Viewer, message: wire.Message) -> None:
@@ -756,6 +764,13 @@ class Server:
         if self._held_since is None:
             self._held_since = now
         return now - self._held_since < HOLD_SECONDS
+
+
+def _lost_before(folder: Path) -> int:
+    events = read_events(folder, 0)[1]
+    return max(
+        (int(one["data"].get("bytes", 0)) for one in events if one["kind"] == "output-lost"), default=0
+    )
 
 
 def _trimmed(lines: list[str]) -> list[str]:

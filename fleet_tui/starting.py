@@ -109,7 +109,7 @@ class Starter:
             port = agent.port_base if agent.port_base not in used else _free_port(used)
             self._store.change(
                 agent.id, now, status=Status.SETUP, status_detail="", run=agent.run + 1, events_read=0, exit_code=None,
-                exit_signal=None, ended_at=None, pid=None, keeper_pid=None, intent=json.dumps(asdict(intent)),
+                exit_signal=None, ended_at=None, pid=None, keeper_pid=None, lost_output=0, intent=json.dumps(asdict(intent)),
                 argv=intent.argv, machine=here(), boot_id=boot_id(), port_base=port, session_id=agent.session_id,
             )  # fmt: skip
             self._add_first_receipt(replace(agent, run=agent.run + 1), intent.prompt)

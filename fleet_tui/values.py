@@ -92,6 +92,8 @@ def _plain(value: Any) -> Any:
 def _made(cls: Any, *, is_frozen: bool) -> Any:
     inherited = tuple(getattr(cls, "__fields__", ()))
     own = tuple(_declared(cls))
+    if {one.name for one in inherited} & {one.name for one in own} or hasattr(cls, "__post_init__"):
+        raise TypeError(f"{cls.__name__} declares a field anew, or has __post_init__: neither is made here")
     # Slots are part of how a class is built: it is built once more with them.
     names = {name: value for name, value in vars(cls).items() if name not in ("__dict__", "__weakref__")}
     for one in own:

@@ -55,9 +55,11 @@ _spare_the_machine()
 
 
 def _let_programs_be_interrupted() -> None:
-    """Tests that a shell runs in the background ignore interrupts, and so would all that they start and interrupt."""
-    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
+    """Tests that a shell runs in the background ignore interrupts, and with nohup hang-ups, and so would all that they
+    start and end that way."""
+    for number, usual in ((signal.SIGINT, signal.default_int_handler), (signal.SIGHUP, signal.SIG_DFL)):
+        if signal.getsignal(number) is signal.SIG_IGN:
+            signal.signal(number, usual)
 
 
 _let_programs_be_interrupted()

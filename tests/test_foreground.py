@@ -18,6 +18,22 @@ IN_A_SHELL = ["sh", "-c", "set -m; env sh -c 'echo here $$; read end'; read end"
 ALONE = ["sh", "-c", "echo here $$; read end"]
 
 
+BUSY = "while :; do :; done"
+PIPELINE = f"set -m; echo here; read go; true | sh -c 'echo begun; {BUSY}'"
+
+
+def test_a_pipeline_computes_though_its_first_program_has_ended() -> None:
+    with pexpect.spawn("sh", ["-c", PIPELINE], timeout=20, echo=False) as terminal:
+        terminal.expect(b"here")
+        foreground = Foreground(terminal.child_fd)
+        wait_until(lambda: not foreground.is_computing(), "its waiting")
+
+        terminal.send(b"\r")
+        terminal.expect(b"begun")
+
+        wait_until(foreground.is_computing, "its work")
+
+
 @pytest.mark.parametrize(("command", "leaves"), [(IN_A_SHELL, True), (ALONE, False)])
 def test_only_a_program_in_a_shell_leaves_what_it_reported(command: list[str], leaves: bool) -> None:
     """The end of the agent's own program is the end of the run."""

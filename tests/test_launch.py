@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import select
 import shlex
 import shutil
 import signal
@@ -107,6 +108,20 @@ def test_a_launcher_that_nobody_listens_to_any_more_is_taken_note_of_by_the_next
     launcher.Launcher().dismiss()
 
     assert launchers() == []
+
+
+def test_agents_hold_nothing_open_that_their_caller_had_open(fleet: Fleet, tmp_path: Path) -> None:
+    """A script that waits for a lock, or for the end of a pipe, would wait as long as they live."""
+    heard, said = os.pipe()
+    os.set_inheritable(said, True)
+    try:
+        fleet.create("fix", profile=program(tmp_path, "echoes"))
+    finally:
+        os.close(said)
+
+    with os.fdopen(heard, "rb") as pipe:
+        assert select.select([pipe], [], [], SECONDS)[0]
+        assert pipe.read() == b""
 
 
 def test_a_program_that_is_not_there_leaves_nothing_half_made(fleet: Fleet, repository: Path) -> None:

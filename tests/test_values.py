@@ -81,6 +81,23 @@ def test_equal_are_those_of_one_class_whose_compared_values_are() -> None:
         hash(Point(1))
 
 
+def test_what_would_silently_be_otherwise_is_refused() -> None:
+    with pytest.raises(TypeError, match="anew"):
+
+        @dataclass(frozen=True, slots=True)
+        class Again(Point):
+            y: int = 1
+
+    with pytest.raises(TypeError, match="__post_init__"):
+
+        @dataclass(frozen=True, slots=True)
+        class Checked:
+            x: int
+
+            def __post_init__(self) -> None:
+                pass
+
+
 @dataclass(slots=True)
 class Open:
     """One that may be written to."""

@@ -115,12 +115,12 @@ class FleetApp(Sturdy, HostedApp[None], inherit_bindings=False):
         title: str = "",
         severity: SeverityLevel = "information",
         timeout: float | None = None,
-        markup: bool = True,
+        markup: bool = False,
     ) -> None:
-        """What is being said already is not said again."""
+        """What is being said already is not said again; and it is words of others, in which brackets are brackets."""
         said = (message, title, severity)
         if said not in ((one.message, one.title, one.severity) for one in self._notifications):
-            super().notify(message, title=title, severity=severity, timeout=timeout, markup=markup)
+            super().notify(message, title=title, severity=severity, timeout=timeout, markup=False)
 
     # ── news ────────────────────────────────────────────────────────────────────────────────────────────────────
 

@@ -509,7 +509,7 @@ class AgentActions:
         try:
             lend(desk.app, command(), folder, advice="set EDITOR or SHELL to a program that is installed")
         except FleetError as error:
-            desk.notify(error.hint, title=error.message, severity="error", timeout=8, markup=False)
+            desk.notify(error.hint, title=error.message, severity="error", timeout=8)
         desk.app.refresh(layout=True)
 
     def do_copy_path(self) -> None:

@@ -515,7 +515,7 @@ class Dashboard(Sturdy, Screen[None]):
     @on(Pane.Notified)
     def _told(self, event: Pane.Notified) -> None:
         name = event.pane.agent.name if event.pane.agent is not None else ""
-        self.notify(clean(event.text), title=clean(event.title or name), markup=False)
+        self.notify(clean(event.text), title=clean(event.title or name))
 
     @on(Pane.Copied)
     def _copied(self, event: Pane.Copied) -> None:

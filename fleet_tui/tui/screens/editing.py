@@ -56,6 +56,6 @@ def edit(app: App[Any], text: str) -> str | None:
         try:
             code = lend(app, [*editor("vi"), str(file)], advice=_ADVICE)
         except FleetError as error:
-            app.notify(error.hint, title=error.message, severity="error", timeout=8, markup=False)
+            app.notify(error.hint, title=error.message, severity="error", timeout=8)
             return None
         return file.read_text(encoding="utf-8", errors="replace").rstrip("\n") if code == 0 else None

@@ -21,13 +21,18 @@ class Form(Dialog[None]):
 
     def on_mount(self) -> None:
         super().on_mount()
-        self.call_next(self._show_place)
+        self.call_next(self._bring_up)
 
     def take_place(self, place: Surroundings) -> None:
         """How things are here now: the dashboard may have been open for hours."""
         self._place = place
         if self.is_mounted:
-            self.call_next(self._show_place)
+            self.call_next(self._bring_up)
+
+    async def _bring_up(self) -> None:
+        # What is heard of a place may come when the form is just being left.
+        if self.is_attached and self.is_active:
+            await self._show_place()
 
     async def _show_place(self) -> None:
         """Bring what is on the form up to how things are here."""
