@@ -35,6 +35,9 @@ QUIET_SECONDS = 2.0
 """Without output for this long, a program is no longer taken for working."""
 BEGIN_SECONDS = 5.0
 """How long a program may take to report a turn that its hook has told of."""
+DRAWN_SECONDS = 1.0
+"""How long a program that tells of its calm on a port may take until its screen is calm too: opencode passes over what is
+typed while it closes a dialog."""
 HOLD_SECONDS = 1.5
 """How long title or screen have to look calm before they are believed."""
 SILENT_START_SECONDS = 5.0
@@ -147,7 +150,11 @@ class Judge:
 
     @property
     def calm_at(self) -> float:
-        """When its calm can be believed; 0 at once. A hook may tell of a turn before the program's own report does."""
+        """When its calm can be believed; 0 at once. A hook may tell of a turn before the program's own report does, and
+        an event of calm before its screen takes a prompt again."""
+        event = self._levels.get(EVENT)
+        if event is not None and event.observed.status not in _BUSY:
+            return event.since + DRAWN_SECONDS
         hook, report = self._hook, self._levels.get(REPORT)
         if hook is None or report is None or hook.observed.status not in _BUSY:
             return 0.0

@@ -9,7 +9,7 @@ import pytest
 from fleet_tui import profiles
 from fleet_tui.models import Status
 from fleet_tui.signals import Rule, Signals
-from fleet_tui.status import HOLD_SECONDS, QUIET_SECONDS, SILENT_START_SECONDS, Judge
+from fleet_tui.status import DRAWN_SECONDS, HOLD_SECONDS, QUIET_SECONDS, SILENT_START_SECONDS, Judge
 
 
 def rules(*, has_setup: bool = False, quiet_is_idle: bool = False, signals: Signals | None = None) -> Judge:
@@ -426,3 +426,17 @@ def test_a_report_that_tells_of_a_limit_tells_when_it_ends() -> None:
 
     assert told is not None
     assert (told.status, told.detail) == ("limited", "resets 5:03am (UTC)")
+
+
+def test_an_event_of_calm_is_believed_once_the_screen_may_have_followed() -> None:
+    idle = Rule("idle", Status.DONE, where={"type": "idle"})
+    busy = Rule("busy", Status.WORKING, where={"type": "busy"})
+    found = Judge(Signals(quiet_is_idle=False, event=(idle, busy)))
+    found.streamed({"type": "busy"}, 1.0)
+    assert found.calm_at == 0.0
+
+    found.streamed({"type": "idle"}, 5.0)
+    found.streamed({"type": "idle"}, 5.5)
+
+    assert found.calm_at == 5.0 + DRAWN_SECONDS
+    assert found.settle(5.0) is not None
