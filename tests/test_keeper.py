@@ -100,10 +100,10 @@ def test_a_program_that_refuses_to_end_is_killed_after_its_grace(tmp_path: Path)
     with start_holder(tmp_path, agent("stubborn")) as holder:
         with holder.session() as session:
             assert shows("ready", session)
-            holding.request_stop(holder.folder, holder.lock, StopRequest("stop", 0.5))
-            assert shows("no to SIGTERM", session)
+        holding.request_stop(holder.folder, holder.lock, StopRequest("stop", 0.5))
         end = holder.exit()
 
+    assert "no to SIGTERM" in last_lines(holder.folder, 9)
     assert (end.cause, end.signal) == ("stop", signal.SIGKILL)
 
 
