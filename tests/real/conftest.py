@@ -10,7 +10,7 @@ import pytest
 
 from fleet_tui.fleet import Fleet
 from tests.real import homes, install
-from tests.real.agents import Real
+from tests.real.agents import Real, Running
 from tests.real.api import Api
 
 
@@ -38,6 +38,19 @@ def installed() -> Callable[[str], list[Path]]:
 def api() -> Iterator[Api]:
     with Api() as made:
         yield made
+
+
+@pytest.fixture
+def used_up(real: Real, monkeypatch: pytest.MonkeyPatch) -> Callable[[int], Running]:
+    """Starts a claude of that width whose subscription is used up; an account with a key has nothing to use up."""
+    monkeypatch.delenv("ANTHROPIC_API_KEY")
+    monkeypatch.setenv("CLAUDE_CODE_OAUTH_TOKEN", "sk-ant-oat01-of-nobody")
+
+    def start(cols: int) -> Running:
+        real.fleet._size = (cols, 30)
+        return real.start("please [[exhausted]]")
+
+    return start
 
 
 @pytest.fixture

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 
 import pytest
 
 from fleet_tui.models import Status
 from tests.holders import wait_until
-from tests.real.agents import HARD_PROMPT, LONG_PROMPT, Real, kill_keeper
+from tests.real.agents import HARD_PROMPT, LONG_PROMPT, Real, Running, kill_keeper
 from tests.real.dialects import ANSWER, CACHED, NEW
 from tests.real.homes import contents, settings
 from tests.real.scenarios import QUESTION
@@ -167,15 +168,9 @@ def test_a_rate_limited_agent_recovers(real: Real) -> None:
 
 @pytest.mark.parametrize("cols", [45, 80, 120])
 def test_a_usage_that_is_used_up_is_told_with_when_it_is_not(
-    real: Real, cols: int, monkeypatch: pytest.MonkeyPatch
+    used_up: Callable[[int], Running], cols: int
 ) -> None:
-    """Only a subscription has a usage that can be used up."""
-    monkeypatch.delenv("ANTHROPIC_API_KEY")
-    monkeypatch.setenv("CLAUDE_CODE_OAUTH_TOKEN", "sk-ant-oat01-of-nobody")
-    real.fleet._size = (cols, 30)
-    agent = real.start("please [[exhausted]]")
-
-    limited = agent.wait_for("limited")
+    limited = used_up(cols).wait_for("limited")
 
     assert re.match(r"resets \d+:\d\d[ap]m", limited.detail), limited
     assert limited.text.startswith("You've hit your 5-hour limit")

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 
 import pytest
 
 from tests.holders import wait_until
-from tests.real.agents import Real
+from tests.real.agents import Real, Running
 from tests.real.dialects import ANSWER
 
 PROGRAM = "claude"
@@ -43,13 +44,8 @@ def test_its_states_are_known(real: Real) -> None:
 
 @pytest.mark.parametrize("cols", [45, 80, 120])
 def test_a_usage_that_is_used_up_is_told_with_when_it_is_not(
-    real: Real, cols: int, monkeypatch: pytest.MonkeyPatch
+    used_up: Callable[[int], Running], cols: int
 ) -> None:
-    monkeypatch.delenv("ANTHROPIC_API_KEY")
-    monkeypatch.setenv("CLAUDE_CODE_OAUTH_TOKEN", "sk-ant-oat01-of-nobody")
-    real.fleet._size = (cols, 30)
-    agent = real.start("please [[exhausted]]")
-
-    limited = agent.wait_for("limited")
+    limited = used_up(cols).wait_for("limited")
 
     assert re.match(r"resets \d+:\d\d[ap]m", limited.detail), limited
