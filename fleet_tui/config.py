@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from fleet_tui import paths
 from fleet_tui.errors import FleetError, NotFound, UsageError
+from fleet_tui.names import is_pattern
 from fleet_tui.values import dataclass, field, fields, replace
 
 if TYPE_CHECKING:
@@ -316,6 +317,11 @@ class Config:
 
         return Policy(self.approve_mode, self.approve_rules)
 
+    @property
+    def policy(self) -> dict[str, Any]:
+        """The same as plain data for a run; nothing, and nothing is loaded for it, while the rules are off."""
+        return self.approve.to_plain() if self.approve_mode != "off" else {}
+
 
 class Key(NamedTuple):
     """One row of the table of settings."""
@@ -590,7 +596,7 @@ def validate(project: Path) -> list[str]:
     found += [
         f"setup.credential_files: {name} does not exist in {project}"
         for name in config.credential_files
-        if not _is_pattern(name) and not (project / name).exists()
+        if not is_pattern(name) and not (project / name).exists()
     ]
     return found + _agent_problems(config) + _folder_problems(worktrees(config, project))
 
@@ -601,10 +607,6 @@ def _rule_problems(config: Config) -> list[str]:
     from fleet_tui.policy import problems
 
     return problems(config.approve_rules)
-
-
-def _is_pattern(name: str) -> bool:
-    return any(char in name for char in "*?[")
 
 
 def _agent_problems(config: Config) -> list[str]:

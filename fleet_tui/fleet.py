@@ -193,7 +193,7 @@ class Fleet:
             matching = [agent for agent in agents if _matches(agent, pattern)]
             if not matching:
                 raise NotFound(f"no agent matches {pattern!r}", hint=self._elsewhere(pattern, agents))
-            if not is_pattern(pattern):
+            if not names.is_pattern(pattern):
                 _refuse_several_projects(pattern, matching)
             chosen |= {agent.id: agent for agent in matching}
         return list(chosen.values())
@@ -726,11 +726,6 @@ class Fleet:
         for agent in self._now(taken):
             reconcile.copy_row(agent, self.store.intent(agent.id))
         return [agent.name for agent in taken]
-
-
-def is_pattern(name: str) -> bool:
-    """Whether it may mean several agents."""
-    return any(mark in name for mark in "*?[")
 
 
 def _refuse_several_projects(name: str, agents: Sequence[Agent]) -> None:

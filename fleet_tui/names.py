@@ -112,3 +112,8 @@ def _branch_problem(name: str) -> str:
         (name == "HEAD", "is reserved by git"),
     )
     return next((text for failed, text in checks if failed), "")
+
+
+def is_pattern(name: str) -> bool:
+    """Whether it may mean several: a wildcard is in it."""
+    return any(mark in name for mark in "*?[")

@@ -128,7 +128,7 @@ class Plans:
             credential_files=config.credential_files,
             env=dict(config.env),
             permission_mode=config.permission_mode,
-            policy=config.approve.to_plain() if config.approve_mode != "off" else {},
+            policy=config.policy,
             fork_of=one.fork_of,
             captures_since=now if profiles.captures(profile) else 0.0,
             cols=self._size[0],

@@ -92,7 +92,7 @@ def _intent(store: Store, agent: Agent, prompt: str, *, fresh: bool, size: tuple
         argv=command.argv,
         prompt=prompt or first,
         pasted_prompt=command.pasted_prompt,
-        policy=settings.approve.to_plain(),
+        policy=settings.policy,
         fork_of="" if fresh else intent.fork_of,
         captures_since=time.time() if captures else intent.captures_since,
         cols=size[0],

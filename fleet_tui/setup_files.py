@@ -17,6 +17,7 @@ import stat
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path, PurePosixPath
 
+from fleet_tui.names import is_pattern
 from fleet_tui.values import dataclass, field
 
 INCLUDE_FILE = ".worktreeinclude"
@@ -57,7 +58,7 @@ def copy(project: Path, worktree: Path, patterns: Sequence[str]) -> Copied:
             continue
         for name in names:
             job.take(name)
-        if not names or (not _has_wildcard(pattern) and not os.path.lexists(job.project / names[0])):
+        if not names or (not is_pattern(pattern) and not os.path.lexists(job.project / names[0])):
             job.result.missing.append(pattern)
     for name in _included(job):
         job.take(name)
@@ -78,13 +79,9 @@ def _named(job: _Job, pattern: str) -> list[str]:
     name = path.as_posix()
     if name == ".":
         raise _Refusal("is the whole repository")
-    if _has_wildcard(name) and not os.path.lexists(job.project / name):
+    if is_pattern(name) and not os.path.lexists(job.project / name):
         return list(_search(job, [_Rule.parse("/" + name)]))
     return [name]
-
-
-def _has_wildcard(text: str) -> bool:
-    return any(char in text for char in "*?[")
 
 
 # ── patterns ──
@@ -108,7 +105,7 @@ class _Rule:
         body = body.rstrip("/")
         is_anchored = "/" in body
         body = body.lstrip("/")
-        is_literal = is_anchored and not is_negative and not _has_wildcard(body) and "\\" not in body
+        is_literal = is_anchored and not is_negative and not is_pattern(body) and "\\" not in body
         expression = re.compile(("" if is_anchored else "(?:.*/)?") + _expression(body), re.DOTALL)
         return _Rule(expression.fullmatch, is_negative, is_folder, body if is_literal else "")
 

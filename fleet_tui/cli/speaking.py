@@ -56,7 +56,7 @@ def prompt(
 
 
 def _addressed(fleet: Fleet, patterns: Sequence[str], batch: str | None) -> list[Agent]:
-    from fleet_tui.fleet import is_pattern
+    from fleet_tui.names import is_pattern
 
     if len(patterns) == 1 and batch is None and not is_pattern(patterns[0]):
         return [fleet.find(patterns[0])]
