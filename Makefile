@@ -15,8 +15,8 @@ run: .venv/ready ## Open the dashboard on a demo fleet
 test: .venv/ready ## The quick tests
 	$(BIN)/pytest -n $(JOBS) --dist worksteal
 
-test-slow: .venv/ready ## The long ones: many repetitions of each fault, and the soak
-	$(BIN)/pytest -n $(JOBS) --dist worksteal -m slow --timeout 1200
+test-slow: .venv/ready ## The long ones: many repetitions of each fault, many examples of each property, and the soak
+	$(BIN)/pytest -n $(JOBS) --dist worksteal -m 'slow or hypothesis' --hypothesis-profile thorough --timeout 1200
 
 test-agents: .venv/ready ## The real claude, codex, gemini, opencode, … against a loopback API; installs them from npm
 	$(BIN)/pytest -n $(JOBS) -m agents --timeout 600 -rs tests/real

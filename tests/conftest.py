@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from fleet_tui import paths, processes
 from fleet_tui.fleet import Fleet
@@ -32,6 +33,9 @@ GIT_IDENTITY = {
 MEMORY = Path("/dev/shm")
 MEMORY_BYTES = 2 * 1024**3
 """What must be free there: a run of all tests takes a tenth of it."""
+
+
+NOWHERE = Path(os.devnull)
 
 
 def _spare_the_machine() -> None:
@@ -64,6 +68,16 @@ def _let_programs_be_interrupted() -> None:
 
 _let_programs_be_interrupted()
 
+settings.register_profile(
+    "quick",
+    max_examples=25,
+    deadline=None,
+    # The home of each test is one for all examples.
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
+settings.register_profile("thorough", parent=settings.get_profile("quick"), max_examples=400)
+settings.load_profile("quick")
+
 
 def pytest_collection_finish() -> None:
     """All that stays to the end, the tests themselves above all, need not be looked through for garbage again and
@@ -80,9 +94,16 @@ def pytest_sessionfinish() -> None:
 
 
 @pytest.fixture(autouse=True)
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """A home of this test's own; whatever it left running is ended, and the test fails for it."""
-    folder = tmp_path / "user"
+def home(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A home of this test's own; whatever it left running is ended, and the test fails for it.
+
+    A pure test has a home that nobody can write to: making one would take longer than most of them.
+    """
+    if request.node.get_closest_marker("pure"):
+        monkeypatch.setenv("HOME", str(NOWHERE))
+        yield NOWHERE
+        return
+    folder = request.getfixturevalue("tmp_path") / "user"
     runtime = Path(tempfile.mkdtemp(prefix="ft-"))
     settle_in(folder, runtime, monkeypatch)
     with nothing_left(folder, runtime):

@@ -11,6 +11,8 @@ from fleet_tui.models import Status
 from fleet_tui.signals import Choice, Signals, lettered_choices, numbered_choices, pointed_choices
 from fleet_tui.status import Observed
 
+pytestmark = pytest.mark.pure
+
 SIGNALS = Signals(free="Type something", decisions={"allow": "{yes}", "deny": "{no}"})
 PERMISSION = Observed(
     Status.BLOCKED,

@@ -493,6 +493,7 @@ def test_a_stalled_host_gets_the_last_picture_and_not_all_of_them(tmp_path: Path
         assert len(host.output) - read_before < 150_000
 
 
+@pytest.mark.slow
 def test_a_stalled_host_does_not_keep_it_from_ending(tmp_path: Path) -> None:
     with flooding(tmp_path) as holder, attached(holder, tmp_path, cols=200, rows=60) as host:
         host.pump(host.shows("ready"))

@@ -93,6 +93,7 @@ def test_what_is_no_commit_is_no_base(fleet: Fleet) -> None:
             fleet.base(wrong)
 
 
+@pytest.mark.slow
 def test_a_dashboard_that_stays_open_starts_agents_from_where_head_is_now(
     fleet: Fleet, repository: Path
 ) -> None:

@@ -72,6 +72,7 @@ def test_l_is_list(cli: Cli) -> None:
     assert cli.ok("l") == cli.ok("list")
 
 
+@pytest.mark.slow
 def test_closed_and_full_outputs_do_not_bring_out_a_traceback(project: Path) -> None:
     for redirection, code in ((">&-", 0), ("2>&-", 0), ("<&-", 0), (">/dev/full", 1), (">&- 2>&- <&-", 0)):
         done = subprocess.run(
@@ -91,6 +92,7 @@ def test_a_reader_that_has_seen_enough_is_no_error(project: Path) -> None:
     assert (done.returncode, done.stderr, len(done.stdout.splitlines())) == (0, "", 1)
 
 
+@pytest.mark.slow
 def test_a_current_folder_that_is_gone_is_one_line(cli: Cli, tmp_path: Path) -> None:
     command = 'mkdir gone && cd gone && rmdir ../gone && "$0" list; "$0" --version'
     for env in ({}, {"FLEET_DEBUG": "1"}):
@@ -187,6 +189,7 @@ def test_logs_are_text_and_raw_with_their_escapes(cli: Cli, fleet: Fleet, tmp_pa
     assert "\x1b[31mred" in cli.script("logs", "--raw", "fix").out
 
 
+@pytest.mark.slow
 def test_logs_are_read_from_the_disk_while_the_screen_server_does_not_answer(cli: Cli, fleet: Fleet) -> None:
     agent = fleet.create("fix", profile="shell", prompt="seq 200; exec cat")
     prints(fleet, agent, "200")
@@ -436,6 +439,7 @@ def test_files_that_git_ignores_come_along_and_missing_ones_are_named(cli: Cli, 
     assert "../outside: contains '..'" in ran.err
 
 
+@pytest.mark.slow
 def test_uncommitted_changes_are_said_once_not_to_be_copied(cli: Cli, project: Path) -> None:
     (project / "readme.txt").write_text("changed")
 
@@ -568,6 +572,7 @@ def test_update_uses_no_network_and_says_how(cli: Cli) -> None:
     assert "update it with: " in said
 
 
+@pytest.mark.slow
 def test_checking_for_an_update_that_cannot_be_answered_is_one_line(
     cli: Cli, monkeypatch: pytest.MonkeyPatch
 ) -> None:

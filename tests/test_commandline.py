@@ -8,10 +8,12 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from fleet_tui.commandline import LIMIT, Unreadable, pieces, read
+
+pytestmark = pytest.mark.pure
 
 
 def texts(command: str) -> list[str]:
@@ -259,13 +261,11 @@ def test_an_unreadable_line_still_has_pieces() -> None:
 WORDS = st.text(st.characters(codec="ascii", categories=["L", "N", "P", "S", "Zs"]), max_size=12)
 
 
-@settings(deadline=None)
 @given(st.lists(WORDS, max_size=6))
 def test_quoted_words_come_back_as_they_were(words: list[str]) -> None:
     assert [word.text for word in read(shlex.join(["program", *words]))[0].words] == ["program", *words]
 
 
-@settings(deadline=None, max_examples=200, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.text("ab '\"\\;&|$()`{}<>*#\n=-", max_size=24))
 def test_a_real_shell_runs_no_program_that_was_not_found(tmp_path: Path, line: str) -> None:
     """Two programs are in its reach; each leaves a mark when it runs."""
@@ -290,7 +290,6 @@ def test_a_real_shell_runs_no_program_that_was_not_found(tmp_path: Path, line: s
     assert ran <= seen or any(part.is_opaque for part in parts), (line, ran, seen)
 
 
-@settings(deadline=None)
 @given(st.text(string.printable + "é…", max_size=60))
 def test_any_text_is_read_or_refused(line: str) -> None:
     try:

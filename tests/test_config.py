@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from fleet_tui import config, paths, presets
@@ -215,7 +215,6 @@ def as_toml(value: Any) -> str:
     )
 
 
-@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     key=st.sampled_from([key for key, row in KEYS.items() if row.kind is not config.TABLE]), value=ANY_VALUE
 )
@@ -395,7 +394,6 @@ TEXTS = st.one_of(
 )
 
 
-@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     key=st.sampled_from([key for key, row in KEYS.items() if row.kind is not config.TABLE]),
     text=TEXTS,

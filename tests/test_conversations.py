@@ -127,6 +127,7 @@ def test_a_conversation_that_is_known_is_not_looked_for(fleet: Fleet, crew: Crew
     assert looked_for(fleet, agent) == "own"
 
 
+@pytest.mark.slow
 def test_a_program_that_is_given_its_id_is_not_looked_into(fleet: Fleet, crew: Crew) -> None:
     given, plain, other = crew.take("minting", together=4), crew.take(together=3), crew.take("capturing")
 
@@ -169,6 +170,7 @@ def test_revive_goes_on_with_what_nobody_had_looked_for_yet(fleet: Fleet, crew: 
     assert (revived.session_id, revived.argv[1:]) == ("own", ("resume", "own"))
 
 
+@pytest.mark.slow
 def test_a_conversation_that_was_never_begun_is_begun_by_revive(fleet: Fleet, crew: Crew) -> None:
     agent = crew.take("recorded", together=2)
     fleet.stop([agent], grace=0.2)
@@ -183,6 +185,7 @@ def test_a_conversation_that_was_never_begun_is_begun_by_revive(fleet: Fleet, cr
     assert fleet.revive(agent.name).argv[1:] == ("resume", agent.session_id)
 
 
+@pytest.mark.slow
 def test_a_fork_that_has_said_nothing_yet_is_revived_and_forked_from_what_it_was_copied_of(
     fleet: Fleet, crew: Crew
 ) -> None:
@@ -213,6 +216,7 @@ def test_starting_over_begins_another_conversation(fleet: Fleet, crew: Crew) -> 
     assert fleet.revive(agent.name).argv[1:] == ("resume", revived.session_id)
 
 
+@pytest.mark.slow
 def test_starting_over_forgets_the_conversation_that_was_captured(fleet: Fleet, crew: Crew) -> None:
     agent = crew.take("capturing")
     converse(crew.home, "own", agent.worktree, time.time())

@@ -84,6 +84,7 @@ def test_killing_an_agent_without_a_worktree_tells_that_its_branch_is_kept(
     assert cli.ok("kill", "-f", "fix") == "fix  killed, it had no worktree, branch fix kept\n"
 
 
+@pytest.mark.slow
 def test_a_repository_that_was_moved_is_named_and_takes_its_agents_along_when_told_to(
     cli: Cli, fleet: Fleet, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

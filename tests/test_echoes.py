@@ -12,6 +12,8 @@ import pytest
 from fleet_tui.echoes import Echoes
 from tests.holders import wait_until
 
+pytestmark = pytest.mark.pure
+
 
 @pytest.fixture
 def terminal() -> Iterator[tuple[int, int]]:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from fleet_tui import event_stream, profiles
@@ -362,7 +362,6 @@ def test_a_path_cannot_smuggle_in_a_header(opened: Callable[..., EventStream]) -
 # ── parts ──
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.lists(st.text(max_size=40)), st.sampled_from([b"\n", b"\r\n", b"\r"]), st.data())
 def test_events_survive_any_cut_of_the_stream(texts: list[str], end: bytes, data: st.DataObject) -> None:
     events = [{"text": text} for text in texts]
@@ -385,7 +384,6 @@ def test_the_data_of_several_lines_is_one_event() -> None:
     assert list(Lines().feed(b'data: {"a":\ndata: 1}\n\n')) == [{"a": 1}]
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.binary(max_size=300))
 def test_no_bytes_break_the_parts(data: bytes) -> None:
     with contextlib.suppress(Garbled):

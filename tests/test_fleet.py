@@ -64,6 +64,7 @@ def test_a_stopped_agent_keeps_its_worktree_and_revives_in_it(crew: Crew) -> Non
     prints(fleet, revived, "ready")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fresh", [False, True])
 def test_git_removes_no_worktree_under_an_agent_that_was_revived(
     fleet: Fleet, project: Path, fresh: bool
@@ -77,6 +78,7 @@ def test_git_removes_no_worktree_under_an_agent_that_was_revived(
     assert is_locked(project, agent)
 
 
+@pytest.mark.slow
 def test_a_worktree_is_locked_by_its_running_agent_alone_also_after_a_kill_that_was_undone(
     fleet: Fleet, project: Path
 ) -> None:
@@ -92,6 +94,7 @@ def test_a_worktree_is_locked_by_its_running_agent_alone_also_after_a_kill_that_
     assert not is_locked(project, agent)
 
 
+@pytest.mark.slow
 def test_a_worktree_whose_agent_could_not_be_revived_is_not_left_locked(
     fleet: Fleet, project: Path, tmp_path: Path
 ) -> None:
@@ -233,6 +236,7 @@ def test_an_agent_whose_repository_is_gone_can_be_killed_and_its_files_stay(
     assert fleet.store.agent(agent.id).status is Status.KILLED
 
 
+@pytest.mark.slow
 def test_one_agent_that_cannot_be_trashed_does_not_keep_the_others_from_it(
     crew: Crew, tmp_path: Path
 ) -> None:
@@ -347,6 +351,7 @@ def test_waiting_for_setup_tells_each_command_and_ends_with_the_failure(fleet: F
     assert Path(agent.worktree).is_dir()
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("project")
 def test_a_name_finds_the_living_agent_of_this_project_first(fleet: Fleet, tmp_path: Path) -> None:
     other = tmp_path / "other"
@@ -372,6 +377,7 @@ def test_a_name_finds_the_living_agent_of_this_project_first(fleet: Fleet, tmp_p
         one.close()
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("project")
 def test_a_name_that_several_projects_have_is_no_pattern_for_all_of_them(
     fleet: Fleet, tmp_path: Path
@@ -421,6 +427,7 @@ def test_patterns_choose_each_agent_once_and_all_must_match(fleet: Fleet) -> Non
     assert len(fleet.match([], batch=fleet.find("other").batch)) == 3
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("project")
 def test_a_batch_is_found_by_the_name_that_the_dashboard_shows_as_well_as_by_its_id(fleet: Fleet) -> None:
     first = fleet.fanout(2, "login", prompt="x")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from fleet_tui import frames, wire
@@ -98,7 +98,6 @@ def test_a_cursor_that_moves_is_a_frame_without_rows() -> None:
     assert it.view.cursor[:2] == (3, 2)
 
 
-@settings(deadline=None, max_examples=60)
 @given(
     st.lists(
         st.one_of(

@@ -482,6 +482,7 @@ def test_a_lock_that_is_held_for_a_moment_is_waited_for(repo: Path, trees: Path)
     assert call(plan.path, "symbolic-ref", "--short", "HEAD") == "side"
 
 
+@pytest.mark.slow
 def test_twenty_worktrees_can_be_made_at_once_also_from_a_remote_base(repo: Path, tmp_path: Path) -> None:
     clone = tmp_path / "clone"
     call(repo, "clone", "--quiet", str(repo), str(clone))

@@ -221,6 +221,7 @@ def test_an_event_of_many_megabytes_is_read(tmp_path: Path) -> None:
     assert len(done.stdout) < 2000
 
 
+@pytest.mark.slow
 def test_a_line_costs_the_same_in_however_many_pieces() -> None:
     lines = Lines()
     found = [line for _ in range(500_000) for line in lines.feed(b"x")]
@@ -538,6 +539,7 @@ def test_what_cannot_run_headlessly_is_refused_and_leaves_nothing(
     assert traces(project) == before
 
 
+@pytest.mark.slow
 def test_every_starting_command_has_a_headless_form(cli: Cli, fleet: Fleet, scripted: str) -> None:
     cli.ok("create", "one", "-p", "write a.txt 1", "--agent", scripted, "--headless")
     cli.ok("fanout", "2", "two", "-p", "write a.txt 2", "--agent", scripted, "--headless")

@@ -202,6 +202,7 @@ def test_a_decision_for_a_hook_that_has_gone_is_no_error(run: Path) -> None:
     assert not hooks.decide(verdict, "yes")
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(20)
 def test_a_hook_that_is_ended_the_moment_it_is_heard_leaves_nobody_waiting(run: Path) -> None:
     for _ in range(50):
@@ -215,6 +216,7 @@ def test_a_hook_that_is_ended_the_moment_it_is_heard_leaves_nobody_waiting(run: 
         assert end_of(process)[1] == ""
 
 
+@pytest.mark.slow
 def test_a_hook_lets_go_when_the_holders_folder_goes(run: Path) -> None:
     holder = hooks.Hooks(run)
     process = start(run, {"tool_name": "Bash"}, "decide")

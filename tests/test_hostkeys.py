@@ -10,6 +10,8 @@ from fleet_tui import hostkeys
 from fleet_tui.hostkeys import Focus, Key, Mouse, Paste, Reply, Token, Tokenizer
 from fleet_tui.inputs import KeyEvent, MouseEvent
 
+pytestmark = pytest.mark.pure
+
 
 def tokens_of(data: bytes) -> list[Token]:
     """All of them, the host being silent afterwards for as long as it takes."""

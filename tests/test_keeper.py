@@ -270,6 +270,7 @@ def test_the_transcript_goes_on_at_its_permanent_offsets(tmp_path: Path) -> None
         assert (again, after[: len(before)]) == (start, before)
 
 
+@pytest.mark.slow
 def test_a_prompt_that_waits_outlives_the_server_that_took_it(tmp_path: Path) -> None:
     with start_holder(tmp_path, agent("tells")) as holder:
         with holder.session() as session:

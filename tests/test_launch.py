@@ -54,6 +54,7 @@ def test_the_records_name_the_processes_that_run(fleet: Fleet, tmp_path: Path) -
     assert Path(f"/proc/{agent.pid}/cwd").resolve() == Path(agent.worktree)
 
 
+@pytest.mark.slow
 def test_a_programs_path_is_meant_from_where_it_is_said(fleet: Fleet, repository: Path, home: Path) -> None:
     folder = repository / "tools"
     folder.mkdir()
@@ -241,6 +242,7 @@ def test_an_agent_that_does_not_fit_on_the_disk_fails_with_what_could_not_be_wri
 HANGS = "#!/bin/sh\n{first}echo $$ >> {told}\nsleep 1000\n"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("first", ["", "trap '' TERM\n"])
 def test_an_agent_whose_checkout_hangs_can_be_stopped_and_leaves_nothing(
     fleet: Fleet, repository: Path, tmp_path: Path, first: str
@@ -262,6 +264,7 @@ def test_an_agent_whose_checkout_hangs_can_be_stopped_and_leaves_nothing(
     assert not Path(stopped.worktree).exists()
 
 
+@pytest.mark.slow
 def test_an_agent_that_waits_for_the_checkout_of_others_can_be_stopped(
     fleet: Fleet, repository: Path, tmp_path: Path
 ) -> None:

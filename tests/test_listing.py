@@ -12,6 +12,8 @@ import pytest
 from fleet_tui import listing
 from fleet_tui.models import Agent, Spending, Status, Usage
 
+pytestmark = pytest.mark.pure
+
 NOW = 1_000_000.0
 ONE = Agent(
     id="abcdefghjk",

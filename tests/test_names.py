@@ -7,11 +7,13 @@ import os
 import subprocess
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from fleet_tui import names
 from fleet_tui.errors import UsageError
+
+pytestmark = pytest.mark.pure
 
 
 def git_accepts(name: str) -> bool:
@@ -64,7 +66,6 @@ def test_a_name_git_accepts_is_taken_as_it_is(name: str) -> None:
     assert git_accepts(name)
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.text(alphabet="ab./-@{~^:?*[\\ \té\x7f", min_size=1, max_size=8))
 def test_every_name_that_passes_the_check_passes_gits_own(name: str) -> None:
     try:

@@ -12,6 +12,8 @@ from fleet_tui.screen import Screen
 from fleet_tui.session import Run, View
 from tests.hosts import merged
 
+pytestmark = pytest.mark.pure
+
 COLS, ROWS = 20, 5
 LETTERS = st.sampled_from([*"ab 1é─█π", "你", "好", "🚀", "ｗ"])
 CLUSTERS = st.sampled_from(["e\u0301", "👨‍👩‍👧", "🇩🇪", "❤️", "👍🏽"])

@@ -28,6 +28,7 @@ def hostile(rule: Rule) -> Iterator[str]:
     yield " ".join(words[:-1]) + " "
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", profiles.names())
 def test_a_screen_that_is_made_to_keep_patterns_busy_does_not(name: str) -> None:
     for rule in profiles.load(name).signals.screen:
@@ -54,6 +55,7 @@ def test_a_rule_that_takes_for_ever_is_given_up_and_the_others_go_on() -> None:
     assert time.process_time() - begun < SECONDS
 
 
+@pytest.mark.slow
 def test_an_agent_whose_profile_has_an_endless_rule_is_served_and_says_so(tmp_path: Path) -> None:
     rules = (Rule("endless", Status.WORKING, match=r"(a+)+$"), Rule("ready", Status.IDLE, match="ready"))
     with imitate(tmp_path, Signals(screen=rules)) as program:

@@ -10,11 +10,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from fleet_tui.commandline import Unreadable, read
 from fleet_tui.policy import DECISIONS, Malformed, Policy, Request, Rule, problems
+
+pytestmark = pytest.mark.pure
 
 HOME = "/home/me/worktree"
 RECORDED = [
@@ -553,7 +555,6 @@ def lines(draw: st.DrawFn) -> tuple[str, list[str]]:
     return line, commands
 
 
-@settings(deadline=None, max_examples=400)
 @given(lines(), st.sampled_from(["git status", "git diff", "npm test", "ls -l"]))
 def test_a_command_with_a_part_that_no_rule_matches_is_never_allowed(
     line: tuple[str, list[str]], allowed: str
@@ -565,7 +566,6 @@ def test_a_command_with_a_part_that_no_rule_matches_is_never_allowed(
         assert set(commands) == {allowed}
 
 
-@settings(deadline=None, max_examples=400)
 @given(lines(), RULES)
 def test_a_denied_command_is_denied_wherever_it_hides(line: tuple[str, list[str]], rules: list[Rule]) -> None:
     text, commands = line
@@ -575,7 +575,6 @@ def test_a_denied_command_is_denied_wherever_it_hides(line: tuple[str, list[str]
     assert (decision == "deny") >= ("rm -rf x" in commands)
 
 
-@settings(deadline=None, max_examples=400)
 @given(st.text("gitsau rm-;&|$()`\"'\\<>*\n#={}", max_size=40), RULES)
 def test_allowed_means_that_every_part_is_allowed_by_itself(text: str, rules: list[Rule]) -> None:
     if of_command(text, *rules) != "allow":
@@ -591,7 +590,6 @@ def test_allowed_means_that_every_part_is_allowed_by_itself(text: str, rules: li
         )  # fmt: skip
 
 
-@settings(deadline=None)
 @given(lines(), RULES, st.integers(0, 4))
 def test_a_denial_more_never_allows_more(line: tuple[str, list[str]], rules: list[Rule], place: int) -> None:
     severity = ("allow", "ask", "deny").index
@@ -603,7 +601,6 @@ def test_a_denial_more_never_allows_more(line: tuple[str, list[str]], rules: lis
     assert severity(after) >= severity(before)
 
 
-@settings(deadline=None)
 @given(st.recursive(st.none() | st.booleans() | st.integers() | st.text(max_size=20), lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3), max_leaves=8), RULES)  # fmt: skip
 def test_no_payload_makes_judging_fail(tool_input: Any, rules: list[Rule]) -> None:
     request = Request.from_payload({"tool_name": "Bash", "tool_input": tool_input, "cwd": HOME})

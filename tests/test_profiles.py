@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from fleet_tui import paths, profiles
@@ -213,7 +213,6 @@ def test_hostile_prompts_reach_the_program_byte_for_byte(programs: Path) -> None
 SHIPPED = {name: profiles.load(name) for name in profiles.names()}
 
 
-@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(prompt=st.text(max_size=200), name=st.sampled_from(profiles.names()))
 def test_any_text_is_one_argument_one_paste_or_a_usage_error(programs: Path, prompt: str, name: str) -> None:
     profile = SHIPPED[name]

@@ -50,6 +50,7 @@ def test_a_profile_is_proved_by_starting_it_and_nothing_stays(cli: Cli, fleet: F
     assert fleet.agents(everywhere=True) == []
 
 
+@pytest.mark.slow
 def test_modules_of_the_project_are_not_run_to_prove_a_profile(cli: Cli) -> None:
     (cli.project / "json.py").write_text("raise SystemExit('not yours')\n")
 

@@ -28,18 +28,19 @@ __all__ = ["crew", "ground", "project"]
 
 
 @pytest.fixture
-def gate(project: Path, tmp_path: Path) -> Iterator[Path]:
-    """Every checkout waits at this pipe until somebody opens it for writing."""
+def endless_checkout(project: Path, tmp_path: Path) -> Iterator[None]:
+    """Every checkout waits at a pipe that nobody opens for writing."""
     pipe = tmp_path / "gate"
     os.mkfifo(pipe)
     hook = project / ".git" / "hooks" / "post-checkout"
     hook.parent.mkdir(exist_ok=True)
     hook.write_text(f"#!/bin/sh\ncat '{pipe}' >/dev/null\n")
     hook.chmod(0o755)
-    yield pipe
+    yield
     hook.unlink()
 
 
+@pytest.mark.slow
 def test_a_running_agent_cannot_be_trashed_by_who_thinks_that_it_has_ended(crew: Crew) -> None:
     fleet, agent = crew.fleet, crew.take()
     [stopped] = fleet.stop([agent], grace=0.2)
@@ -98,7 +99,8 @@ def test_two_revives_at_once_start_one_program(crew: Crew) -> None:
     assert fleet.find(agent.name).run == 2
 
 
-def test_an_agent_that_is_being_made_can_be_killed(fleet: Fleet, project: Path, gate: Path) -> None:
+@pytest.mark.usefixtures("endless_checkout")
+def test_an_agent_that_is_being_made_can_be_killed(fleet: Fleet, project: Path) -> None:
     making = threading.Thread(target=lambda: Fleet(project).create("slow"))
     making.start()
     wait_until(lambda: any(agent.name == "slow" for agent in fleet.store.agents()))
@@ -106,9 +108,6 @@ def test_an_agent_that_is_being_made_can_be_killed(fleet: Fleet, project: Path, 
     wait_until(lambda: Path(agent.worktree).is_dir())
     killing = threading.Thread(target=lambda: Fleet(project).kill([agent], grace=0.2))
     killing.start()
-    wait_until((paths.run(agent.id, 1) / "stop.json").exists)
-
-    gate.open("w").close()
     making.join(10)
     killing.join(10)
 
@@ -161,6 +160,7 @@ def _umask() -> int:
     return current
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("project")
 def test_manual_agents_of_two_projects_have_batches_of_their_own(fleet: Fleet, tmp_path: Path) -> None:
     fleet.create("here")
@@ -175,6 +175,7 @@ def test_manual_agents_of_two_projects_have_batches_of_their_own(fleet: Fleet, t
     assert {batch.project for batch in fleet.state().batches} == {str(fleet.repository.root), str(other)}
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("project")
 def test_lines_are_followed_as_they_are_printed_and_come_once(fleet: Fleet, tmp_path: Path) -> None:
     program = tmp_path / "counts"
@@ -247,6 +248,7 @@ def test_a_kill_that_was_cut_off_before_the_store_is_finished_by_the_next(crew: 
     assert Path(restored.worktree).is_dir()
 
 
+@pytest.mark.slow
 def test_an_undo_that_was_cut_off_before_the_store_is_finished_by_the_next(crew: Crew) -> None:
     fleet, agent = crew.fleet, crew.take()
     fleet.kill([agent], grace=0.2)
@@ -286,6 +288,7 @@ def test_an_agent_killed_while_its_repository_was_away_comes_back_with_undo(
     assert (restored.status, Path(restored.worktree).is_dir()) == (Status.STOPPED, True)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("project")
 def test_killing_a_lost_agent_ends_what_its_program_left(fleet: Fleet) -> None:
     agent = fleet.create("fix", profile="bash")
@@ -300,6 +303,7 @@ def test_killing_a_lost_agent_ends_what_its_program_left(fleet: Fleet) -> None:
     assert processes_of(agent) == []
 
 
+@pytest.mark.slow
 def test_an_agent_whose_setup_failed_is_revived_with_its_setup(
     fleet: Fleet, project: Path, tmp_path: Path
 ) -> None:

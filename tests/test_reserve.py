@@ -21,6 +21,7 @@ def called(folder: Path, *arguments: str) -> str:
     return out
 
 
+@pytest.mark.slow
 def test_on_a_full_disk_agents_are_still_listed_stopped_and_killed(
     repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -5,17 +5,15 @@ from __future__ import annotations
 import json
 import random
 import resource
-import subprocess
 import sys
 from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from fleet_tui.cells import BOLD, INVERSE, ITALIC, TRUECOLOR, UNDERLINE_SHIFT
-from fleet_tui.errors import FleetError
 from fleet_tui.inputs import KeyEvent, MouseEvent
 from fleet_tui.screen import (
     Bell,
@@ -29,7 +27,9 @@ from fleet_tui.screen import (
     Style,
     Title,
 )
-from fleet_tui.screen.emulator import check_layout, ffi, layout_of_types, lib
+from fleet_tui.screen.emulator import ffi, lib
+
+pytestmark = pytest.mark.pure
 
 PROGRAMS = Path(__file__).parent / "recordings" / "programs"
 NAMES = sorted(path.stem for path in PROGRAMS.glob("*.bin"))
@@ -356,7 +356,6 @@ PIECES = st.sampled_from(
 
 
 @given(pieces=st.lists(PIECES, max_size=40), cuts=st.lists(st.integers(0, 2000), max_size=12))
-@settings(max_examples=60, deadline=None)
 def test_the_screen_does_not_depend_on_how_output_was_cut(pieces: list[bytes], cuts: list[int]) -> None:
     data = b"".join(pieces)
     whole, cut = Screen(40, 8), Screen(40, 8)
@@ -375,7 +374,6 @@ def test_the_screen_does_not_depend_on_how_output_was_cut(pieces: list[bytes], c
 
 
 @given(steps=st.lists(PIECES | st.tuples(st.integers(0, 60), st.integers(0, 20)), max_size=40))
-@settings(max_examples=60, deadline=None)
 def test_resizes_at_any_moment_leave_rows_within_bounds(steps: list[bytes | tuple[int, int]]) -> None:
     screen = Screen(40, 8)
     for step in steps:
@@ -1077,95 +1075,3 @@ def test_a_malformed_key_event_is_a_value_error(wire: list[object]) -> None:
 def test_a_malformed_mouse_event_is_a_value_error(wire: list[object]) -> None:
     with pytest.raises(ValueError, match=r"."):
         MouseEvent.from_wire(wire)
-
-
-# -- loading
-
-USES_EVERYTHING_WITHOUT_IMPORTING = """
-import sys
-from pycparser.c_parser import CParser
-from fleet_tui.inputs import KeyEvent, MouseEvent
-from fleet_tui.screen import Screen
-
-class Refuse:
-    def find_spec(self, name, path=None, target=None):
-        if name not in sys.builtin_module_names:  # those are not files
-            raise SystemExit(f"imported {name}")
-
-sys.meta_path.insert(0, Refuse())
-CParser.parse = None  # reading a C type takes 8 ms
-screen = Screen(40, 5)
-screen.feed("\\x1b[31mred 漢字👩\u200d💻\\x1b]0;t\\x07\\x1b[c\\x1b[?2004h\\r\\n".encode() * 20)
-screen.update(), screen.row(0), screen.text(), screen.cursor, screen.modes, screen.title, screen.is_holding
-screen.history(0, 5), screen.take_scrolled_lines(9), screen.search("red"), screen.select((0, 0), (1, 5))
-screen.take_replies(), screen.take_notes(), screen.compress(), screen.resize(20, 9), screen.update()
-screen.encode_key(KeyEvent("enter", shift=True)), screen.encode_paste("x"), screen.encode_focus(True)
-screen.encode_mouse(MouseEvent("press", 1, 1, "left"))
-print("nothing imported")
-"""
-
-
-def test_a_screen_imports_nothing_and_parses_no_type_once_its_module_is_loaded() -> None:
-    run = subprocess.run(
-        [sys.executable, "-c", USES_EVERYTHING_WITHOUT_IMPORTING], capture_output=True, text=True, check=False
-    )
-    assert (run.stdout, run.stderr) == ("nothing imported\n", "")
-
-
-def test_inputs_and_cells_do_not_load_the_emulator() -> None:
-    code = "import sys, fleet_tui.inputs, fleet_tui.cells; print('pyghostty' in sys.modules, 'cffi' in sys.modules)"
-    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert run.stdout == "False False\n"
-
-
-def test_an_emulator_with_another_memory_layout_is_refused() -> None:
-    layout = layout_of_types()
-    check_layout(layout)
-    layout["types"]["GhosttyCell"]["bits"]["style_id"]["lsb"] = 27
-
-    with pytest.raises(FleetError, match="memory layout"):
-        check_layout(layout)
-
-
-def test_declarations_are_parsed_once_and_loaded_from_the_cache_the_next_time(
-    home: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.delenv("XDG_CACHE_HOME")
-    code = "import sys, fleet_tui.screen; print('cffi.recompiler' in sys.modules)"
-
-    first, second = (
-        subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
-        for _ in "12"
-    )
-
-    assert (first, second) == ("True\n", "False\n")
-    [kept] = (home / ".cache" / "fleet-tui").glob("emulator_*.py")
-    assert kept.stat().st_mode & 0o077 == 0
-
-
-def test_declarations_in_a_file_that_others_may_change_are_not_loaded(
-    home: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.delenv("XDG_CACHE_HOME")
-    code = "import fleet_tui.screen; print('loaded')"
-    subprocess.run([sys.executable, "-c", code], capture_output=True, check=True)
-    [kept] = (home / ".cache" / "fleet-tui").glob("emulator_*.py")
-    kept.write_text("raise SystemExit('tampered')")
-    kept.chmod(0o666)
-
-    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-
-    assert run.stdout == "loaded\n"
-    assert kept.stat().st_mode & 0o077 == 0
-
-
-def test_a_screen_works_without_a_place_to_keep_declarations(
-    home: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.delenv("XDG_CACHE_HOME")
-    (home / ".cache").write_text("a file where the folder would be")
-    code = "from fleet_tui.screen import Screen; s = Screen(20, 5); s.feed(b'hello'); print(s.text()[0])"
-
-    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-
-    assert (run.stdout, run.stderr) == ("hello\n", "")

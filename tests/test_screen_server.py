@@ -528,6 +528,7 @@ def told(holder: RunningHolder) -> list[tuple[str, str]]:
     return [(str(event["status"]), str(event["source"])) for event in events(holder, "status")]
 
 
+@pytest.mark.slow
 def test_what_a_program_in_a_shell_reported_goes_with_it_and_not_before(tmp_path: Path) -> None:
     """In a shell with jobs each program has the terminal for itself, also one that only reports for others."""
     script = r"""
@@ -569,6 +570,7 @@ sys.stdin.read()
 """
 
 
+@pytest.mark.slow
 def test_a_report_made_while_nobody_has_the_terminal_is_told_before_it_goes(tmp_path: Path) -> None:
     """As by whoever ran a program, about that program's end, after a time in which nothing was printed."""
     with start_holder(
@@ -581,6 +583,7 @@ def test_a_report_made_while_nobody_has_the_terminal_is_told_before_it_goes(tmp_
 # ── what is not the program's doing ─────────────────────────────────────────────────────────────────────────────
 
 
+@pytest.mark.slow
 def test_the_echo_of_a_prompt_does_not_show_that_it_was_taken(tmp_path: Path) -> None:
     with start_holder(tmp_path, ["sleep", "1000"]) as holder, holder.session() as session:
         wait_for_status(session, "idle")
@@ -593,6 +596,7 @@ def test_the_echo_of_a_prompt_does_not_show_that_it_was_taken(tmp_path: Path) ->
         assert told(holder)[-1] == ("idle", "silence")
 
 
+@pytest.mark.slow
 def test_what_a_program_prints_after_the_echo_shows_that_it_was_taken(tmp_path: Path) -> None:
     with start_holder(tmp_path, agent("echoes")) as holder, holder.session() as session:
         wait_for_status(session, "idle")
@@ -602,6 +606,7 @@ def test_what_a_program_prints_after_the_echo_shows_that_it_was_taken(tmp_path: 
         wait_until(lambda: events(holder, "receipt")[-1]["state"] == "answered", "an answer")
 
 
+@pytest.mark.slow
 def test_drawing_itself_in_another_size_is_no_work(tmp_path: Path) -> None:
     with start_holder(tmp_path, agent("drawing")) as holder:
         with holder.session() as session:

@@ -15,6 +15,8 @@ from fleet_tui import profiles
 from fleet_tui.models import Status
 from fleet_tui.status import Judge
 
+pytestmark = pytest.mark.pure
+
 FOLDER = Path(__file__).parent / "recordings" / "screens"
 RECORDED = sorted(path.stem for path in FOLDER.glob("*.json"))
 

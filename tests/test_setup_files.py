@@ -7,7 +7,7 @@ import stat
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from fleet_tui import setup_files
@@ -290,7 +290,6 @@ def test_an_include_file_that_cannot_be_read_is_named(project: Path, worktree: P
     assert copy(project, worktree, []).refused == [(".worktreeinclude", "is not valid UTF-8")]
 
 
-@settings(max_examples=300, deadline=None)
 @given(line=st.text(max_size=15), path=st.text("ab/.[]*", min_size=1, max_size=12))
 def test_any_line_makes_a_rule(line: str, path: str) -> None:
     setup_files._Rule.parse(line or "x").matches(path)

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from fleet_tui import transcript
@@ -116,7 +116,6 @@ def test_a_report_of_any_fields_gives_a_known_status_and_a_known_kind(fields: li
     assert found.text.isprintable()
 
 
-@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 @given(payloads=st.lists(st.binary(max_size=600), min_size=1, max_size=30))
 def test_reports_of_any_bytes_crash_no_server(payloads: list[bytes], fuzzed: Imitation) -> None:
     server = fuzzed.holder.server_pid()
@@ -183,6 +182,7 @@ def test_a_broken_hook_harms_nothing(tmp_path: Path, event: str) -> None:
         assert listener.ask("ping", seconds=SECONDS)
 
 
+@pytest.mark.slow
 def test_thousands_of_hooks_at_once_are_all_heard(tmp_path: Path) -> None:
     with imitate(tmp_path, SPEAKING) as program:
         program.order({"hooks": 3000, "event": {"hook_event_name": "UserPromptSubmit"}})
@@ -219,6 +219,7 @@ def test_a_hook_that_comes_after_the_end_changes_nothing(tmp_path: Path) -> None
         assert program.statuses() == before
 
 
+@pytest.mark.slow
 def test_a_question_whose_hook_was_killed_is_not_asked_again_after_a_replacement(tmp_path: Path) -> None:
     with imitate(tmp_path, SPEAKING) as program:
         program.order(
@@ -242,6 +243,7 @@ def test_a_question_whose_hook_was_killed_is_not_asked_again_after_a_replacement
         assert not dead.exists()
 
 
+@pytest.mark.slow
 def test_an_answer_that_a_hook_was_told_is_not_typed_as_well(tmp_path: Path) -> None:
     repeat(TIMES // ROUNDS, tmp_path, answer_by_hooks)
 
@@ -370,6 +372,7 @@ def test_a_prompt_with_the_words_of_a_dialog_is_just_a_prompt(tmp_path: Path) ->
         assert "blocked" not in program.statuses()
 
 
+@pytest.mark.slow
 def test_a_clock_that_jumps_changes_no_status(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     clock = tmp_path / "clock"
     clock.mkdir()
@@ -478,6 +481,7 @@ def test_a_dialog_that_goes_before_the_key_gets_none(tmp_path: Path) -> None:
 # ── prompts ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
+@pytest.mark.slow
 def test_a_dialog_that_comes_up_while_a_prompt_is_typed_gets_no_enter(tmp_path: Path) -> None:
     repeat(TIMES, tmp_path, ask_while_a_prompt_is_typed)
 
@@ -506,6 +510,7 @@ def taken(program: Imitation) -> list[str]:
     return [part for part in text.split("\r") if part]
 
 
+@pytest.mark.slow
 def test_prompts_arrive_whole_once_and_in_order_though_screen_servers_are_killed(tmp_path: Path) -> None:
     repeat(TIMES, tmp_path, kill_the_server_while_prompts_are_typed)
 

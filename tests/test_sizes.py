@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
+
 from fleet_tui.frames import Viewer
 from fleet_tui.sizes import TAKE_OVER_SECONDS, Sizes
+
+pytestmark = pytest.mark.pure
 
 START = (100, 30)
 

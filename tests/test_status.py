@@ -11,6 +11,8 @@ from fleet_tui.models import Status
 from fleet_tui.signals import Rule, Signals
 from fleet_tui.status import DRAWN_SECONDS, HOLD_SECONDS, QUIET_SECONDS, SILENT_START_SECONDS, Judge
 
+pytestmark = pytest.mark.pure
+
 
 def rules(*, has_setup: bool = False, quiet_is_idle: bool = False, signals: Signals | None = None) -> Judge:
     return Judge(signals or Signals(quiet_is_idle=quiet_is_idle, reports=True), has_setup=has_setup)

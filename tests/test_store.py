@@ -354,6 +354,7 @@ def test_a_store_in_a_folder_that_cannot_be_written_is_an_error(tmp_path: Path) 
                 add(found, agent("b"))
 
 
+@pytest.mark.slow
 def test_a_full_disk_is_an_error_that_loses_nothing_written_before(tmp_path: Path) -> None:
     with small_disk(tmp_path / "disk") as folder, closing(Store(folder / "fleet.db")) as full:
         add(full, agent("a"))

@@ -7,11 +7,13 @@ import time
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from fleet_tui import streams
 from fleet_tui.streams import Denied, Item, Memory, Result, Said, Session, State, Step, Usage
+
+pytestmark = pytest.mark.pure
 
 RECORDINGS = Path(__file__).parent / "recordings" / "streams"
 
@@ -289,7 +291,6 @@ def spoilt(value: object, data: st.DataObject) -> object:
     return data.draw(VALUES)
 
 
-@settings(max_examples=300, deadline=None)
 @given(st.sampled_from(RECORDED), st.data())
 def test_no_event_breaks_a_reader(recorded: tuple[str, object], data: st.DataObject) -> None:
     stream, event = recorded

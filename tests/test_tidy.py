@@ -6,6 +6,8 @@ import os
 import time
 from pathlib import Path
 
+import pytest
+
 from fleet_tui import config, paths, tidy
 from fleet_tui.fleet import Fleet
 from fleet_tui.models import Agent
@@ -36,6 +38,7 @@ def test_old_trash_is_emptied_by_the_next_launch_and_its_work_saved(fleet: Fleet
     assert git(repository, "show", f"{saved}:work.txt") == "precious"
 
 
+@pytest.mark.slow
 def test_of_more_trash_than_there_may_be_the_oldest_goes(fleet: Fleet) -> None:
     agents = [killed(fleet, name) for name in ("first", "second")]
     size = sum(tidy._sizes(agents[1].trash))
@@ -60,6 +63,7 @@ def test_it_looks_through_the_trash_at_most_once_a_day(fleet: Fleet) -> None:
     assert not Path(old.trash).exists()
 
 
+@pytest.mark.slow
 def test_transcripts_of_ended_agents_go_and_those_of_living_ones_stay(fleet: Fleet) -> None:
     talks = fleet.create("talks", profile="cat")
     ended = fleet.create("ended", profile="cat")

@@ -15,7 +15,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from fleet_tui import transcript
@@ -117,7 +117,6 @@ def test_a_later_writer_goes_on_where_the_last_stopped(tmp_path: Path) -> None:
     assert len(transcript.segments(tmp_path)) == 3
 
 
-@settings(max_examples=30, deadline=None)
 @given(
     writes=st.lists(st.integers(0, 300), max_size=20),
     segment=st.integers(7, 200),

@@ -13,6 +13,8 @@ import pytest
 from fleet_tui import values
 from fleet_tui.values import dataclass, field
 
+pytestmark = pytest.mark.pure
+
 
 @dataclass(frozen=True, slots=True)
 class Point:

@@ -7,10 +7,12 @@ import struct
 
 import msgpack
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from fleet_tui import wire
+
+pytestmark = pytest.mark.pure
 
 
 def length(number: int) -> bytes:
@@ -22,7 +24,6 @@ def packed(body: object) -> bytes:
     return length(len(data)) + data
 
 
-@settings(max_examples=40, deadline=None)
 @given(
     st.lists(st.dictionaries(st.sampled_from(["a", "b"]), st.binary() | st.text() | st.integers(0, 9))),
     st.data(),

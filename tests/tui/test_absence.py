@@ -139,6 +139,7 @@ def wait_until_heard(one: Reporter, state: str) -> None:
     wait_until(lambda: f'"status": "{state}"' in events.read_text(), f"{one.agent.name} {state}")
 
 
+@pytest.mark.slow
 def test_the_first_dashboard_ever_says_nothing_and_leaves_a_mark(
     fleet: Fleet, repository: Path, tmp_path: Path
 ) -> None:
@@ -191,6 +192,7 @@ def test_coming_back_one_is_told_what_has_happened_and_goes_through_it(
     drive(go())
 
 
+@pytest.mark.slow
 def test_as_soon_as_it_is_told_who_waits_the_list_knows_them_too(
     fleet: Fleet, repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -213,6 +215,7 @@ def test_as_soon_as_it_is_told_who_waits_the_list_knows_them_too(
     drive(go())
 
 
+@pytest.mark.slow
 def test_any_key_closes_the_summary_and_does_what_it_always_does(
     fleet: Fleet, repository: Path, tmp_path: Path
 ) -> None:
@@ -242,6 +245,7 @@ def test_any_key_closes_the_summary_and_does_what_it_always_does(
     drive(go())
 
 
+@pytest.mark.slow
 def test_a_short_look_elsewhere_is_no_absence_and_after_a_long_one_no_key_is_taken_from_an_agent(
     fleet: Fleet, repository: Path, tmp_path: Path
 ) -> None:
@@ -284,6 +288,7 @@ def at(fleet: Fleet, driven: Driven, now: list[float]) -> Vigil:
     return Vigil(fleet, driven.desk, herald, Switches(), clock=lambda: now[0])
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not PROGRAM.exists(), reason="needs the installed program")
 def test_in_a_small_terminal_the_summary_is_whole_and_goes_with_a_key(
     fleet: Fleet, repository: Path, tmp_path: Path

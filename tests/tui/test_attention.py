@@ -22,6 +22,8 @@ from fleet_tui.tui.attention import (
 )
 from tests.tui.states import agent
 
+pytestmark = pytest.mark.pure
+
 AWAY = Gaze(has_focus=False)
 LATER = SETTLE_SECONDS + 0.1
 

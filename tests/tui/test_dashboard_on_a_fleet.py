@@ -131,6 +131,7 @@ def test_an_agent_that_fails_in_a_fan_out_stays_with_its_reason_while_the_others
     assert ended == {"sleep-1000-A": False, "sleep-1000-B": True, "sleep-1000-C": False}
 
 
+@pytest.mark.slow
 def test_what_was_typed_is_still_there_when_nothing_could_be_started(fleet: Fleet, repository: Path) -> None:
     shell(fleet, "taken", "many-A")
     (repository / ".aifleet").mkdir()
@@ -173,6 +174,7 @@ def test_what_was_typed_is_still_there_when_nothing_could_be_started(fleet: Flee
     drive(go())
 
 
+@pytest.mark.slow
 def test_who_has_ended_before_the_dashboard_was_opened_is_shown_with_its_last_line(
     fleet: Fleet, repository: Path
 ) -> None:
@@ -303,6 +305,7 @@ def test_rename_move_restart_and_the_log_do_what_they_say(fleet: Fleet, reposito
     assert fleet.find(agent.id).branch == "one"
 
 
+@pytest.mark.slow
 def test_a_worker_that_dies_is_replaced_and_what_it_was_asked_fails_with_a_hint(
     fleet: Fleet, repository: Path
 ) -> None:
@@ -448,6 +451,7 @@ def test_a_repository_without_a_commit_is_told_apart_and_gets_its_first(home: Pa
     assert not (place / "inner" / ".git").exists(), "no second repository inside the first"
 
 
+@pytest.mark.slow
 def test_a_store_that_takes_the_place_of_a_damaged_one_is_taken_up_and_one_toast_says_what_is_wrong(
     fleet: Fleet, repository: Path
 ) -> None:

@@ -6,6 +6,7 @@ import re
 import time
 from dataclasses import replace
 
+import pytest
 from textual.pilot import Pilot
 from textual.widgets import Label
 
@@ -33,6 +34,7 @@ def in_bold(app: StageApp) -> list[str]:
     return [str(label.render()) for label in found if label.styles.text_style.bold]
 
 
+@pytest.mark.slow
 def test_the_label_of_the_field_that_has_the_keys_stands_out() -> None:
     async def go(app: StageApp, pilot: Pilot[None]) -> None:
         await pilot.press("f")

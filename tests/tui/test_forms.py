@@ -6,6 +6,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
+import pytest
 from textual.pilot import Pilot
 from textual.screen import Screen
 from textual.widgets import Input
@@ -22,6 +23,7 @@ from tests.tui.test_dashboard import on_stage, said
 from tests.tui.test_dialogs import plain, text_of
 
 
+@pytest.mark.slow
 def test_the_number_that_has_the_keys_is_marked() -> None:
     async def go(app: StageApp, pilot: Pilot[None]) -> None:
         await pilot.press("f")
@@ -34,6 +36,7 @@ def test_the_number_that_has_the_keys_is_marked() -> None:
     on_stage(go)
 
 
+@pytest.mark.slow
 def test_the_form_says_which_commit_the_usual_base_is_and_what_a_worktree_takes() -> None:
     async def go(app: StageApp, pilot: Pilot[None]) -> None:
         await pilot.press("f")
@@ -64,6 +67,7 @@ def is_open(app: StageApp, form: type[Screen[Any]]) -> bool:
     return isinstance(app.screen, form)
 
 
+@pytest.mark.slow
 def test_the_arrow_down_opens_the_list_of_bases_in_every_form() -> None:
     async def go(app: StageApp, pilot: Pilot[None]) -> None:
         for chord, form in (("n", NewAgentDialog), ("M", MultiDialog), ("f", FanOutDialog)):
@@ -80,6 +84,7 @@ def test_the_arrow_down_opens_the_list_of_bases_in_every_form() -> None:
     on_stage(go)
 
 
+@pytest.mark.slow
 def test_what_is_in_no_list_can_be_written() -> None:
     async def go(app: StageApp, pilot: Pilot[None]) -> None:
         await pilot.press("f", "ctrl+b")
@@ -93,6 +98,7 @@ def test_what_is_in_no_list_can_be_written() -> None:
     on_stage(go)
 
 
+@pytest.mark.slow
 def test_a_base_that_is_none_is_marked_before_anything_is_started() -> None:
     async def go(app: StageApp, pilot: Pilot[None]) -> None:
         await pilot.press("f")
@@ -145,6 +151,7 @@ def test_the_estimate_says_what_it_is_of_and_is_left_out_where_nothing_is_known(
     assert "about" not in shown()
 
 
+@pytest.mark.slow
 def test_a_form_asks_again_how_things_are_here_and_keeps_the_versions_that_are_known() -> None:
     async def go(app: StageApp, pilot: Pilot[None]) -> None:
         known = tuple(replace(tool, version="2.1") for tool in states.PLACE.tools)
@@ -182,6 +189,7 @@ def test_what_is_not_installed_is_shown_as_such_and_a_shell_can_be_had_instead()
     on_stage(go)
 
 
+@pytest.mark.slow
 def test_a_program_that_is_not_installed_is_not_started_by_the_other_forms_either() -> None:
     async def go(app: StageApp, pilot: Pilot[None]) -> None:
         app.worker.known["surroundings"] = NOTHING
@@ -197,6 +205,7 @@ def test_a_program_that_is_not_installed_is_not_started_by_the_other_forms_eithe
     on_stage(go)
 
 
+@pytest.mark.slow
 def test_a_default_that_was_set_in_another_terminal_is_taken_up_by_every_form() -> None:
     async def go(app: StageApp, pilot: Pilot[None]) -> None:
         app.worker.known["surroundings"] = replace(states.PLACE, default_profile="codex")

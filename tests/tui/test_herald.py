@@ -133,6 +133,7 @@ TOLD = {
 }
 
 
+@pytest.mark.slow
 @needs_program
 def test_every_host_terminal_is_told_of_an_agent_that_waits_in_its_own_way(
     fleet: Fleet, repository: Path, tmp_path: Path
@@ -151,6 +152,7 @@ def test_every_host_terminal_is_told_of_an_agent_that_waits_in_its_own_way(
         assert app.output.count(b"waits for you") == app.output.count(TOLD[name]) == 1, name
 
 
+@pytest.mark.slow
 @needs_program
 def test_an_unknown_terminal_rings_and_only_while_nobody_looks(
     fleet: Fleet, repository: Path, tmp_path: Path
@@ -174,6 +176,7 @@ def test_an_unknown_terminal_rings_and_only_while_nobody_looks(
     assert app.output.count(b"\x07") == before + 1
 
 
+@pytest.mark.slow
 @needs_program
 @pytest.mark.skipif(shutil.which("tmux") is None, reason="needs tmux")
 def test_in_tmux_a_notice_passes_only_where_tmux_allows_it(
@@ -290,6 +293,7 @@ def test_no_more_than_a_few_commands_run_at_once(tmp_path: Path) -> None:
     wait_until(lambda: herald.reap() == 0 and children() == before, "the end of the commands")
 
 
+@pytest.mark.slow
 def test_a_command_that_is_missing_is_said_once(fleet: Fleet, repository: Path, tmp_path: Path) -> None:
     async def go() -> None:
         _, second = reporters(fleet, tmp_path, "a", "b")

@@ -166,6 +166,7 @@ def test_where_nothing_fits_it_says_so_and_comes_back_with_the_room(state: Fleet
 # ── another size while a dialog is open ─────────────────────────────────────────────────────────────────────────
 
 
+@pytest.mark.slow
 def test_an_answer_moves_to_its_row_when_the_terminal_grows() -> None:
     async def go(app: StageApp, pilot: Pilot[None]) -> None:
         await pilot.press("a")
@@ -178,6 +179,7 @@ def test_an_answer_moves_to_its_row_when_the_terminal_grows() -> None:
     on_stage(go, (80, 24))
 
 
+@pytest.mark.slow
 def test_a_dialog_survives_any_size_and_keeps_what_was_written() -> None:
     async def go(app: StageApp, pilot: Pilot[None]) -> None:
         for chord in ("f", "n", "M", "question_mark", "p", "e", "colon", "Q"):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from textual.pilot import Pilot
 
 from fleet_tui.fleet import Fleet
@@ -37,6 +38,7 @@ def test_the_last_pane_takes_the_places_that_nobody_needs() -> None:
     on_stage(go, some(5), size=(220, 50))
 
 
+@pytest.mark.slow
 def test_a_narrow_pane_keeps_its_name_and_lets_the_rest_go() -> None:
     async def go(app: StageApp, pilot: Pilot[None]) -> None:
         app.dashboard.layout_actions.set_panes(9)

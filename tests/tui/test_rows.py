@@ -22,6 +22,8 @@ from fleet_tui.tui.widgets.rows import (
 )
 from tests.tui import states
 
+pytestmark = pytest.mark.pure
+
 LOOK = Look(selected="id-refactor-auth-a", sights=states.SIGHTS, now=states.NOW)
 
 

@@ -116,6 +116,7 @@ def selected(driven: Driven) -> str:
     return driven.desk.agent.name if driven.desk.agent is not None else ""
 
 
+@pytest.mark.slow
 def test_a_question_takes_words_of_ones_own(fleet: Fleet, repository: Path) -> None:
     (paths.user_profiles()).mkdir(parents=True)
     (paths.user_profiles() / "shell.toml").write_text('[answer]\nfree = "Something else"\n')
@@ -134,6 +135,7 @@ def test_a_question_takes_words_of_ones_own(fleet: Fleet, repository: Path) -> N
     drive(go())
 
 
+@pytest.mark.slow
 def test_a_number_is_a_choice_where_words_are_taken_too_unless_words_are_being_written(
     fleet: Fleet, repository: Path
 ) -> None:

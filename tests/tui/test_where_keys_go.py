@@ -33,6 +33,7 @@ def going(desk: Desk) -> set[str]:
         return {agent.name for agent in fleet.agents() if not agent.has_ended}
 
 
+@pytest.mark.slow
 @needs_program
 def test_keys_stay_with_the_agent_while_the_terminal_is_too_small(desk: Desk) -> None:
     desk.type_to("two")
@@ -45,6 +46,7 @@ def test_keys_stay_with_the_agent_while_the_terminal_is_too_small(desk: Desk) ->
     assert going(desk) == {"one", "two"}
 
 
+@pytest.mark.slow
 @needs_program
 def test_keys_for_an_agent_that_was_killed_elsewhere_do_nothing_until_one_leaves(desk: Desk) -> None:
     desk.type_to("one")
@@ -85,6 +87,7 @@ def test_keys_stay_with_the_agent_that_a_filter_has_come_to_hide() -> None:
     on_stage(go)
 
 
+@pytest.mark.slow
 def test_a_click_into_the_filter_ends_typing() -> None:
     async def go(app: StageApp, pilot: Pilot[None]) -> None:
         desk = app.dashboard
