@@ -6,6 +6,7 @@ of, and loaded from there the next time. Without a folder to write to, they are 
 
 from __future__ import annotations
 
+import contextlib
 import importlib.machinery
 import importlib.util
 import io
@@ -80,6 +81,19 @@ def _parse(source: Path, additions: str) -> Any:
 
 
 def _make(source: Path, additions: str, kept: Path) -> Any:
+    """Have it made by a process of its own: what a parser leaves in memory would stay with every holder."""
+    pid = os.fork()
+    if pid == 0:
+        try:
+            _write(source, additions, kept)
+        finally:
+            os._exit(0)
+    os.waitpid(pid, 0)
+    # Where nothing could be written, there is nothing to read.
+    return _read(kept) or _parse(source, additions)
+
+
+def _write(source: Path, additions: str, kept: Path) -> None:
     from cffi import recompiler
 
     ffi = _parse(source, additions)
@@ -87,12 +101,8 @@ def _make(source: Path, additions: str, kept: Path) -> Any:
     module = io.StringIO()
     recompiler.make_py_source(ffi, kept.stem, module)
     temporary = kept.with_name(f"{kept.name}.{os.getpid()}")
-    try:
+    with contextlib.suppress(OSError):
         descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
         with os.fdopen(descriptor, "w", encoding="utf-8") as file:
             file.write(module.getvalue())
         temporary.replace(kept)
-    except OSError:
-        return ffi
-    # The same as every later time, so that nothing differs between the first and the second.
-    return _read(kept) or ffi
