@@ -84,7 +84,7 @@ def pytest_collection_finish() -> None:
     again: that took a third of the time of a test that opens a dashboard."""
     gc.collect()
     gc.freeze()
-    gc.set_threshold(5000, 20, 20)
+    gc.set_threshold(50_000, 20, 20)
 
 
 def pytest_sessionfinish() -> None:
