@@ -449,9 +449,8 @@ class Fleet:
                 failures.append(error)
             else:
                 kept += [moved] if moved is not None else []
-        if failures:
-            # Only now: what stands in the way of one is no reason to leave the others half done.
-            raise failures[0]
+        # Only now: what stands in the way of one is no reason to leave the others half done.
+        _complain(failures, "killed", [one.agent for one in kept])
         return kept
 
     def trash(self, *, everywhere: bool = False) -> list[Agent]:
@@ -464,12 +463,26 @@ class Fleet:
         ]
         return sorted(waiting, key=lambda agent: agent.ended_at or 0.0)
 
-    def undo(self, name: str = "") -> tuple[Agent, str]:
-        """Bring back the agent killed last, or the named one."""
+    def undo(self, name: str = "") -> list[tuple[Agent, str]]:
+        """Bring back all that the last kill has taken away, or the named one; each with what is worth knowing."""
         from fleet_tui import land
 
+        failures: list[FleetError] = []
+        restored: list[tuple[Agent, str]] = []
+        for agent in self._undoable(name):
+            try:
+                note = land.undo(self.store, agent, now=time.time())
+            except FleetError as error:
+                failures.append(error)
+            else:
+                restored.append((self.store.agent(agent.id), note))
+        _complain(failures, "brought back", [agent for agent, _ in restored])
+        return restored
+
+    def _undoable(self, name: str) -> list[Agent]:
+        everywhere = self.trash(everywhere=True)
         if name:
-            found = [agent for agent in self.trash(everywhere=True) if name in (agent.name, agent.id)]
+            found = [agent for agent in everywhere if name in (agent.name, agent.id)]
             found = [agent for agent in found if agent.project == self.project()] or found
         else:
             found = self.trash()
@@ -478,8 +491,9 @@ class Fleet:
                 f"{name!r} is not in the trash" if name else "the trash is empty",
                 hint="fleet trash -a lists what is, of all projects",
             )
-        note = land.undo(self.store, found[-1], now=time.time())
-        return self.store.agent(found[-1].id), note
+        last = found[-1]
+        # A kill gives all of its agents one moment.
+        return [last] if name else [agent for agent in everywhere if agent.ended_at == last.ended_at]
 
     def empty_trash(self, agents: Sequence[Agent]) -> Iterator[tuple[Agent, str]]:
         """Delete trashed worktrees for good; gives the ref that each one's uncommitted work was saved under first."""
@@ -726,6 +740,15 @@ class Fleet:
         for agent in self._now(taken):
             reconcile.copy_row(agent, self.store.intent(agent.id))
         return [agent.name for agent in taken]
+
+
+def _complain(failures: Sequence[FleetError], done: str, others: Sequence[Agent]) -> None:
+    """Raise the first of these, if there are any, with what was done all the same."""
+    if failures:
+        first = failures[0]
+        if others:
+            first.message += f"; {done}: {', '.join(agent.name for agent in others)}"
+        raise first
 
 
 def _refuse_several_projects(name: str, agents: Sequence[Agent]) -> None:

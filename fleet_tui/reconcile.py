@@ -250,11 +250,12 @@ def _as_killed(agent: Agent) -> Agent:
     """The copy was written when the agent was made; a worktree in the trash, or the mark of its kill, tells of that."""
     from fleet_tui import git
 
+    mark = read_record(paths.killed(agent.id), Killed)
     waiting = paths.trash(Path(agent.worktree).parent)
     # A record in the trash that cannot be read must not keep the agents from being found again.
     with contextlib.suppress(FleetError):
         for entry in git.trashed(waiting) if waiting.is_dir() else ():
             if entry.original == Path(agent.worktree):
-                return replace(agent, status=Status.KILLED, trash=str(entry.path), ended_at=entry.at)
-    mark = read_record(paths.killed(agent.id), Killed)
+                at = mark.at if mark is not None else entry.at
+                return replace(agent, status=Status.KILLED, trash=str(entry.path), ended_at=at)
     return agent if mark is None else replace(agent, status=Status.KILLED, ended_at=mark.at)

@@ -230,6 +230,11 @@ def test_stop_kill_trash_undo_and_revive_tell_what_they_did(cli: Cli, fleet: Fle
         "x-A  killed, worktree in the trash, branch x-A kept",
         "x-B  killed, worktree in the trash, branch x-B kept",
     ]
+    ran = cli("undo")
+    assert [line.split()[:2] for line in ran.out.splitlines()] == [["x-A", "stopped"], ["x-B", "stopped"]]
+    assert "fleet revive x-A" in ran.err
+    assert "fleet revive x-B" in ran.err
+    cli.ok("kill", "-f", "-b", batch)
     assert "2 in the trash" in cli.ok("trash")
     assert [one["name"] for one in json.loads(cli.ok("trash", "--json"))] == ["x-A", "x-B"]
     ran = cli("undo", "x-A")

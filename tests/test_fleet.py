@@ -178,7 +178,7 @@ def test_a_killed_agent_comes_back_by_undo_with_uncommitted_and_ignored_files(
     assert processes_of(agent) == []
     assert "fix" in git(project, "branch", "--list", "fix")
 
-    restored, note = fleet.undo()
+    [(restored, note)] = fleet.undo()
 
     assert (restored.id, restored.status, note) == (agent.id, Status.STOPPED, "")
     assert [(tree / name).read_text() for name in ("new.txt", "readme.txt", "a.secret")] == ["mine"] * 3
@@ -507,7 +507,7 @@ def test_a_store_that_is_lost_is_made_anew_with_the_living_the_ended_and_the_kil
     assert statuses["ended"] is Status.STOPPED
     assert statuses["killed"] is Status.KILLED
     assert not statuses["living"].has_ended
-    restored, _ = again.undo("killed")
+    [(restored, _)] = again.undo("killed")
     assert Path(restored.worktree).is_dir()
     again.stop([again.find("living")], grace=0.2)
     again.close()
@@ -518,6 +518,8 @@ def test_a_store_that_is_made_anew_knows_who_was_killed_after_the_trash_was_empt
     fleet: Fleet, project: Path
 ) -> None:
     killed, undone = fleet.multi([(name, "x") for name in ("killed", "undone")])
+    fleet.kill([killed, undone], grace=0.2)
+    assert len(fleet.undo()) == 2
     fleet.kill([killed, undone], grace=0.2)
     fleet.undo("undone")
     assert len(list(fleet.empty_trash(fleet.trash()))) == 1

@@ -243,7 +243,7 @@ def test_a_kill_that_was_cut_off_before_the_store_is_finished_by_the_next(crew: 
     land._moved(fleet.store.agent(agent.id), delete_branch=False, now=time.time())
 
     fleet.kill([fleet.find(agent.name)])
-    restored, _ = fleet.undo(agent.name)
+    [(restored, _)] = fleet.undo(agent.name)
 
     assert Path(restored.worktree).is_dir()
 
@@ -254,7 +254,7 @@ def test_an_undo_that_was_cut_off_before_the_store_is_finished_by_the_next(crew:
     fleet.kill([agent], grace=0.2)
     land._restored(fleet.store.agent(agent.id))
 
-    restored, _ = fleet.undo(agent.name)
+    [(restored, _)] = fleet.undo(agent.name)
 
     assert (restored.status, Path(restored.worktree).is_dir()) == (Status.STOPPED, True)
 
@@ -283,7 +283,7 @@ def test_an_agent_killed_while_its_repository_was_away_comes_back_with_undo(
     fleet.kill([fleet.store.agent(agent.id)])
     project.with_name("away").rename(project)
 
-    restored, _ = Fleet(project).undo("fix")
+    [(restored, _)] = Fleet(project).undo("fix")
 
     assert (restored.status, Path(restored.worktree).is_dir()) == (Status.STOPPED, True)
 
@@ -338,5 +338,5 @@ def test_a_stash_in_a_submodule_keeps_the_trash_from_being_emptied(
     with pytest.raises(Refused, match="a stash that only it holds"):
         list(fleet.empty_trash(fleet.trash()))
 
-    restored, _ = fleet.undo("fix")
+    [(restored, _)] = fleet.undo("fix")
     assert "stash@{0}" in git(Path(restored.worktree) / "lib", "stash", "list")

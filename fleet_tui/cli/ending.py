@@ -66,10 +66,13 @@ def _gone() -> tuple[Any, ...]:
 @cli.command()
 @click.argument("agent", default="")
 def undo(agent: str) -> None:
-    """Bring back the agent killed last, or the named one."""
-    restored, note = open_fleet().undo(agent)
-    click.echo(f"{restored.name}  {restored.status}  {restored.worktree}" + (f"  ({note})" if note else ""))
-    click.echo(f"start it again: fleet revive {restored.name}", err=True)
+    """Bring back what the last kill has taken, or the named agent."""
+    restored = open_fleet().undo(agent)
+    for back, note in restored:
+        click.echo(f"{back.name}  {back.status}  {back.worktree}" + (f"  ({note})" if note else ""))
+    start = "; ".join(f"fleet revive {back.name}" for back, _ in restored[:5])
+    again = "it" if len(restored) == 1 else "them"
+    click.echo(f"start {again} again: {start}" + (" …" if len(restored) > 5 else ""), err=True)
 
 
 @cli.command()

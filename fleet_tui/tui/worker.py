@@ -94,7 +94,7 @@ class Verbs:
     def kill(self, tell: Tell, ids: Sequence[str]) -> list[str]:
         return [kept.branch for kept in self._fleet.kill(self._agents(ids))]
 
-    def undo(self, tell: Tell, agent: str = "") -> tuple[Agent, str]:
+    def undo(self, tell: Tell, agent: str = "") -> list[tuple[Agent, str]]:
         return self._fleet.undo(agent)
 
     def revive(self, tell: Tell, ids: Sequence[str], fresh: bool = False) -> list[Agent]:

@@ -338,11 +338,15 @@ class AgentActions:
 
     def do_undo(self) -> None:
         async def work() -> None:
-            agent, note = await self._worker.call("undo")
+            restored = await self._worker.call("undo")
+            agents = [agent for agent, _ in restored]
+            notes = [note for _, note in restored if note]
+            one = len(agents) == 1
+            again = f"{self._desk.keymap.shown('revive')} starts {'it' if one else 'one'} again"
             self._desk.notify(
-                note or f"{self._desk.keymap.shown('revive')} starts it again", title=f"{agent.name} is back"
+                "; ".join(notes) or again, title=f"{_names(agents)} {'is' if one else 'are'} back"
             )
-            self._select_when_there(agent.id)
+            self._select_when_there(agents[0].id)
 
         self._start(work())
 
