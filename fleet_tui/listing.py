@@ -189,9 +189,10 @@ def table(
     left_out = {"BATCH"} if grouped else set()
     left_out |= set() if projects else {"PROJECT"}
     spent = spent or {}
+    batches = _batch_names(agents)
     cells = {
-        agent.id: _cells(agent, usage.get(agent.id, Usage()), spent.get(agent.id, Spending()), now)
-        for agent in agents
+        agent.id: _cells(agent, batch, usage.get(agent.id, Usage()), spent.get(agent.id, Spending()), now)
+        for agent, batch in zip(agents, batches, strict=True)
     }
     left_out |= {name for name in ("CTX", "COST") if not any(row[name] for row in cells.values())}
     columns = _columns(list(cells.values()), left_out, width)
@@ -204,6 +205,17 @@ def table(
         ]
     text = _aligned(rows, width, color=color)
     return "\n".join([*text, "", _cut(_totals(agents, usage, spent), width)])
+
+
+def _batch_names(agents: Sequence[Agent]) -> list[str]:
+    """What the batch of each is called; its id where another one of its project has the same name."""
+    labels = {
+        (members[0].project, batch): batch_label(batch, [agent.name for agent in members])
+        for batch, members in _groups(agents, grouped=True)
+    }
+    named = [(project, label) for (project, _), label in labels.items()]
+    of_each = [(agent, labels[agent.project, agent.batch]) for agent in agents]
+    return [label if named.count((agent.project, label)) == 1 else agent.batch for agent, label in of_each]
 
 
 def _heading(batch: str, members: Sequence[Agent], spent: Mapping[str, Spending]) -> str:
@@ -253,14 +265,14 @@ COLUMNS = ("", "NAME", "PROJECT", "BATCH", "AGENT", "STATUS", "CPU%", "MEM", "CT
 LEAST_FIRST = ("BATCH", "COST", "CTX", "AGENT", "AGE", "CPU%", "MEM", "PROJECT")
 
 
-def _cells(agent: Agent, used: Usage, spent: Spending, now: float) -> dict[str, str]:
+def _cells(agent: Agent, batch: str, used: Usage, spent: Spending, now: float) -> dict[str, str]:
     is_explained = agent.status in {Status.FAILED, Status.LOST, Status.INTERRUPTED}
     ended = agent.ended_at if agent.has_ended and agent.ended_at else now
     cells = (
         GLYPHS[agent.status],
         agent.name,
         agent.project.rstrip("/").rsplit("/", 1)[-1],
-        agent.batch,
+        batch,
         agent.profile.rsplit("/", 1)[-1],
         word(agent),
         f"{used.cpu:.0f}" if used.cpu >= 0.5 else "",

@@ -156,6 +156,20 @@ def test_the_heading_of_a_group_has_the_name_that_the_dashboard_shows_and_the_id
     assert lines[1] == "login [261116-x7k2] (2)"
 
 
+def test_a_batch_is_called_by_its_name_and_by_its_id_where_several_have_that_name() -> None:
+    def batches(*agents: tuple[str, str]) -> list[str]:
+        rows = [replace(ONE, id=name, name=name, batch=batch) for name, batch in agents]
+        return [line.split()[2] for line in table(*rows)[1 : len(rows) + 1]]
+
+    first, second = "261116-x7k2", "261116-aaaa"
+    assert batches(("login-A", first), ("login-B", first), ("fix", "manual-20261116")) == [
+        "login",
+        "login",
+        "manual",
+    ]
+    assert batches(("login-A", first), ("login-B", second)) == [first, second]
+
+
 def test_projects_are_named_only_when_there_are_several() -> None:
     assert "shop" in table(ONE, projects=True)[1]
     assert "shop" not in table(ONE)[1]
