@@ -265,6 +265,7 @@ class Dealings:
         observed = self._judge.settle(now)
         if observed is not None:
             self._tell("status", **plain(observed))
+        self._hooks.forget()
 
     # ── prompts ─────────────────────────────────────────────────────────────────────────────────────────────────
 

@@ -46,10 +46,12 @@ class Hooks:
     def __init__(self, folder: Path) -> None:
         self._folder = folder / "hooks"
         self._bell = -1
+        self._heard: list[Path] = []
+        """Events that were taken and not yet told."""
         with contextlib.suppress(OSError):
             # For both directions, so that it never reads as closed when the last hook has gone.
             self._bell = os.open(self._folder / "bell", os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
-        if any(self._folder.glob("*.json")):
+        if self._untold():
             # What rang while nobody had the bell open was not kept by it.
             self._ring()
 
@@ -59,10 +61,11 @@ class Hooks:
         return self._bell
 
     def take(self) -> Iterator[Event]:
-        """All events that have come, oldest first. One that waits for a decision is kept until that is given."""
+        """All events that have come, oldest first. One that waits for a decision is kept until that is given, any other
+        until `forget`: a screen server that is killed before it has told what it heard leaves it to the next."""
         with contextlib.suppress(OSError):
             os.read(self._bell, 4096)
-        found = sorted(self._folder.glob("*.json"), key=_changed)
+        found = sorted(self._untold(), key=_changed)
         if len(found) > MAX_EVENTS:
             self._ring()
         for path in found[:MAX_EVENTS]:
@@ -70,12 +73,29 @@ class Hooks:
             verdict = path.with_suffix(".verdict")
             waits = verdict.is_fifo()
             with contextlib.suppress(OSError):
-                if waits:
-                    path.rename(path.with_suffix(".open"))
-                else:
-                    path.unlink()
-            if payload is not None:
-                yield Event(payload, verdict if waits else None)
+                self._keep(path, waits=waits, is_event=payload is not None)
+            if payload is not None or waits:
+                yield Event(payload or {}, verdict if waits else None)
+
+    def _untold(self) -> list[Path]:
+        heard = (path for path in self._folder.glob("*.heard") if path not in self._heard)
+        return [*self._folder.glob("*.json"), *heard]
+
+    def _keep(self, path: Path, *, waits: bool, is_event: bool) -> None:
+        if waits:
+            path.rename(path.with_suffix(".open"))
+        elif is_event and path.suffix == ".json":
+            self._heard.append(path.rename(path.with_suffix(".heard")))
+        else:
+            # Twice heard is enough: what brings down whoever hears it must not do so for ever.
+            path.unlink()
+
+    def forget(self) -> None:
+        """All that was taken has been told."""
+        for path in self._heard:
+            with contextlib.suppress(OSError):
+                path.unlink()
+        self._heard.clear()
 
     def _ring(self) -> None:
         """What is left for later must not wait for another hook."""

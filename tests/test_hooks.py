@@ -81,6 +81,8 @@ def test_an_event_reaches_the_holder_and_leaves_nothing_behind(run: Path) -> Non
     assert is_rung(holder)
     assert payloads(holder.take()) == [{"hook_event_name": "Stop", "text": "it's $(done) \\ 日本"}]
     assert not is_rung(holder)
+    assert list(holder.take()) == []
+    holder.forget()
     assert left(run) == ["bell"]
 
 
@@ -117,6 +119,7 @@ def test_an_event_that_is_none_is_passed_over_and_removed(run: Path, text: str) 
     end_of(start(run, {"good": True}))
 
     assert payloads(holder.take()) == [{"good": True}]
+    holder.forget()
     assert left(run) == ["bell"]
 
 
@@ -138,6 +141,31 @@ def test_what_came_while_nobody_listened_is_taken_later(run: Path) -> None:
     end_of(start(run, {"early": True}))
 
     assert payloads(hooks.Hooks(run).take()) == [{"early": True}]
+
+
+def test_what_was_heard_and_not_told_is_heard_once_more_by_the_next_screen_server(run: Path) -> None:
+    """Only once: what brings down whoever hears it must not do so for ever."""
+    first = hooks.Hooks(run)
+    end_of(start(run, {"n": 1}))
+    end_of(start(run, {"n": 2}))
+    assert payloads(first.take()) == [{"n": 1}, {"n": 2}]
+    end_of(start(run, {"n": 3}))
+
+    second = hooks.Hooks(run)
+    assert is_rung(second)
+    assert payloads(second.take()) == [{"n": 1}, {"n": 2}, {"n": 3}]
+    assert payloads(hooks.Hooks(run).take()) == [{"n": 3}]
+    assert left(run) == ["bell"]
+
+
+def test_a_hook_that_waits_with_what_is_no_event_is_not_left_waiting(run: Path) -> None:
+    holder = hooks.Hooks(run)
+    process = start(run, "{", "decide")
+    verdict = question(holder)
+
+    wait_until(lambda: hooks.decide(verdict, ""))
+
+    assert end_of(process)[1].strip() == ""
 
 
 @pytest.mark.parametrize("folder", ["", "/nowhere", "/etc"])
