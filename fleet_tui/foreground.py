@@ -21,13 +21,18 @@ the terminal when that is heard may be the program after it."""
 class Foreground:
     """The process group of a terminal's foreground that has made the last report."""
 
-    def __init__(self, terminal: int) -> None:
+    def __init__(self, terminal: int, *, reporter: int = 0) -> None:
         self._terminal = terminal
         self._session = _session(terminal)
         """The program that the terminal was made for; 0 where that is not known yet."""
-        self._group = 0
+        self._group = reporter
         self._since = 0.0
-        self._reports_of_itself = False
+        self._reports_of_itself = bool(reporter)
+
+    @property
+    def reporter(self) -> int:
+        """The group whose end takes its report along; 0 where there is none. A screen server leaves it to the next."""
+        return self._group if self._reports_of_itself else 0
 
     def reported(self, now: float) -> None:
         """Whoever has the terminal now has made a report."""
@@ -41,8 +46,9 @@ class Foreground:
         """Whether those who reported of themselves are gone; said once."""
         if not self._group or _exists(self._group):
             return False
-        self._group = 0
-        return self._reports_of_itself
+        had_reported, self._group = self._reports_of_itself, 0
+        self._reports_of_itself = False
+        return had_reported
 
     def is_computing(self) -> bool:
         """Whether any process of the terminal's program runs on a processor or waits for a disk right now."""

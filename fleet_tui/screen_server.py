@@ -21,7 +21,7 @@ import sys
 import termios
 import time
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -97,7 +97,10 @@ class Server:
         self._frames = Frames(self._screen)
         self._sizes = Sizes((cols, rows))
         self._dealings = Dealings(spec, self._screen, self._give, self._tell)
-        self._foreground = Foreground(master)
+        earlier = read_events(self._folder, 0)[1] if restarted else []
+        self._reporter = _last(earlier, "reporter", "group")
+        """Who makes the reports, as was noted last."""
+        self._foreground = Foreground(master, reporter=self._reporter)
         self._echoes = Echoes(master)
         self._sources: dict[int, Callable[[], None]] = {}
         now = time.monotonic()
@@ -108,7 +111,7 @@ class Server:
         self._held_since: float | None = None
         self._compressed = True
         self._restore_size_at: float | None = None
-        self._lost_before = self._lost_told = _lost_before(self._folder) if restarted else 0
+        self._lost_before = self._lost_told = _last(earlier, "output-lost", "bytes")
         """Bytes of output that could not be kept by the servers before this one, and as was told last."""
         self._judged = 0
         """Up to which offset of the transcript all that it says of the status has been told."""
@@ -284,9 +287,15 @@ class Server:
                 self._take_notification(title[:300], body[:2000])
             case ProgramStatus(payload):
                 self._foreground.reported(now)
+                self._note_reporter()
                 self._dealings.reported(payload, now)
             case _:
                 pass
+
+    def _note_reporter(self) -> None:
+        if self._foreground.reporter != self._reporter:
+            self._reporter = self._foreground.reporter
+            self._events.append("reporter", time.time(), group=self._reporter)
 
     def _take_bell(self, now: float) -> None:
         if now >= self._next_bell:
@@ -424,6 +433,7 @@ class Server:
         if self._foreground.has_left():
             self._dealings.reported("state=clear", now)
             self._deal(now)
+            self._note_reporter()
         self._send_frames(now)
 
     def _deal(self, now: float) -> None:
@@ -766,11 +776,10 @@ class Server:
         return now - self._held_since < HOLD_SECONDS
 
 
-def _lost_before(folder: Path) -> int:
-    events = read_events(folder, 0)[1]
-    return max(
-        (int(one["data"].get("bytes", 0)) for one in events if one["kind"] == "output-lost"), default=0
-    )
+def _last(events: Sequence[Mapping[str, Any]], kind: str, field: str) -> int:
+    """A number as it was noted last; 0 where it never was."""
+    found = [one["data"] for one in events if one["kind"] == kind]
+    return int(found[-1].get(field, 0)) if found else 0
 
 
 def _trimmed(lines: list[str]) -> list[str]:

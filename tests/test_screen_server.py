@@ -537,7 +537,7 @@ env printf '\033]7501;state=blocked\007'
 sleep 0.8
 echo still
 sleep 0.2
-env sh -c "printf '\033]7501;state=idle\007'; sleep 0.8; printf '\033]7501;state=working\007'; sleep 0.2; kill -9 \$\$"
+env sh -c "printf '\033]7501;state=idle\007'; sleep 0.8; printf '\033]7501;state=working\007'; read go; kill -9 \$\$"
 exec cat
 """
     with (
@@ -547,6 +547,12 @@ exec cat
         assert shows("still", session)
         assert told(holder)[-1] == ("blocked", "osc7501")
         wait_until(lambda: ("working", "osc7501") in told(holder), "the second report")
+        server = holder.living_server()
+        os.kill(server, signal.SIGKILL)
+        wait_until(lambda: holder.server_pid() not in (0, server), "a server that has to be told")
+        with holder.session() as again:
+            assert again.welcome["status"] == "working"
+            type_line(again, "go")
         wait_until(lambda: told(holder)[-1][1] != "osc7501", "the end of what it reported")
 
 
