@@ -594,11 +594,17 @@ def validate(project: Path) -> list[str]:
         return [error.message]
     found = [*config.warnings, *_rule_problems(config)]
     found += [
-        f"setup.credential_files: {name} does not exist in {project}"
+        f"setup.credential_files: {name} {problem}"
         for name in config.credential_files
-        if not is_pattern(name) and not (project / name).exists()
+        if (problem := _credential_problem(name, project))
     ]
     return found + _agent_problems(config) + _folder_problems(worktrees(config, project))
+
+
+def _credential_problem(name: str, project: Path) -> str:
+    if ".." in Path(name).parts or not (project / name).is_relative_to(project):
+        return "lies outside the repository, and is not copied"
+    return "" if is_pattern(name) or (project / name).exists() else f"does not exist in {project}"
 
 
 def _rule_problems(config: Config) -> list[str]:

@@ -238,9 +238,19 @@ def _spent(agents: Sequence[Agent], spent: Mapping[str, Spending]) -> list[str]:
 
 def trash(agents: Sequence[Agent], *, now: float) -> str:
     """Killed agents and where their worktrees wait."""
-    lines = [f"{agent.name}  {age(now - (agent.ended_at or now))} ago  {agent.trash}" for agent in agents]
-    hint = " (fleet undo NAME brings one back)" if agents else ""
-    return "\n".join([*map(_clean, lines), f"{len(agents)} in the trash{hint}"])
+    rows = [(agent.name, f"{age(now - (agent.ended_at or now))} ago", agent.trash) for agent in agents]
+    hint = " (fleet undo brings back the last kill, fleet undo NAME one agent)" if agents else ""
+    return "\n".join([*columns(rows), f"{len(agents)} in the trash{hint}"])
+
+
+def columns(rows: Sequence[Sequence[str]]) -> list[str]:
+    """Rows with their cells below each other, however wide."""
+    clean = [[_clean(cell) for cell in row] for row in rows]
+    widths = [max(map(_width, column)) for column in zip(*clean, strict=True)]
+    return [
+        "  ".join(_padded(cell, size) for cell, size in zip(row, widths, strict=True)).rstrip()
+        for row in clean
+    ]
 
 
 def fitted(lines: Sequence[str], height: int) -> list[str]:
@@ -262,6 +272,8 @@ def _groups(agents: Sequence[Agent], *, grouped: bool) -> list[tuple[str, list[A
 
 COLUMNS = ("", "NAME", "PROJECT", "BATCH", "AGENT", "STATUS", "CPU%", "MEM", "CTX", "COST", "AGE", " ")
 """The first has the status as a glyph, the last what the agent was told or why it ended."""
+MOST_SHOWN = 2000
+"""Characters of a prompt: no terminal has room for more, and it may be megabytes long."""
 LEAST_FIRST = ("BATCH", "COST", "CTX", "AGENT", "AGE", "CPU%", "MEM", "PROJECT")
 
 
@@ -280,7 +292,7 @@ def _cells(agent: Agent, batch: str, used: Usage, spent: Spending, now: float) -
         percent(spent),
         dollars(spent.cost),
         age(ended - agent.created_at),
-        " ".join((agent.status_detail if is_explained else lost(agent) or agent.prompt).split()),
+        " ".join((agent.status_detail if is_explained else lost(agent) or agent.prompt[:MOST_SHOWN]).split()),
     )
     return {column: _clean(cell) for column, cell in zip(COLUMNS, cells, strict=True)}
 

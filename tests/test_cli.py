@@ -246,7 +246,10 @@ def test_stop_kill_trash_undo_and_revive_tell_what_they_did(cli: Cli, fleet: Fle
     refused = cli("trash", "--empty")
     assert (refused.code, "--force" in refused.complaint) == (2, True)
     assert "x-B  deleted" in cli.ok("trash", "--empty", "--force")
+    assert cli.ok("trash", "--empty") == "0 in the trash\n"
     assert cli("undo").code == 3
+    cli.ok("kill", "-f", "x-A")
+    assert "fleet undo" in cli.ok("list")
 
 
 def test_a_prompt_has_a_receipt_and_can_come_from_standard_input(cli: Cli, fleet: Fleet) -> None:

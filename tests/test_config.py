@@ -279,13 +279,14 @@ def test_validate_names_every_problem(project: Path, tmp_path: Path) -> None:
     write_project(
         project,
         f'[project]\nworktree_root = "{tmp_path}/file/trees"\n[agent]\ndefault = "no-such-program-here"\ntypo = 1\n'
-        '[setup]\ncredential_files = [".env", "config/master.key"]\n',
+        '[setup]\ncredential_files = [".env", "config/master.key", "/etc/passwd", "../x"]\n',
     )
     (project / ".env").write_text("")
 
     problems = config.validate(project)
 
-    assert len(problems) == 4
+    assert len(problems) == 6
+    assert sum("outside" in problem for problem in problems) == 2
     assert any("'agent.typo'" in problem for problem in problems)
     assert any("config/master.key" in problem for problem in problems)
     assert any("'no-such-program-here'" in problem for problem in problems)

@@ -221,11 +221,18 @@ def test_a_list_longer_than_the_screen_keeps_its_totals_and_says_how_many_are_le
 def test_the_trash_is_listed_with_ages_and_places() -> None:
     killed = replace(ONE, status=Status.KILLED, ended_at=NOW - 120, trash="/trees/.trash/x")
 
-    assert listing.trash([killed], now=NOW).split("\n") == [
-        "fix-login  2m ago  /trees/.trash/x",
-        "1 in the trash (fleet undo NAME brings one back)",
+    other = replace(killed, name="日本", ended_at=NOW - 40_000, trash="/trees/.trash/y")
+
+    assert listing.trash([killed, other], now=NOW).split("\n") == [
+        "fix-login  2m ago   /trees/.trash/x",
+        "日本       11h ago  /trees/.trash/y",
+        "2 in the trash (fleet undo brings back the last kill, fleet undo NAME one agent)",
     ]
     assert listing.trash([], now=NOW) == "0 in the trash"
+
+
+def test_a_prompt_of_megabytes_is_not_read_to_its_end() -> None:
+    assert width_of(table(replace(ONE, prompt="x" * 1_000_000), width=1_000_000)[1]) < 2100
 
 
 # ── what was spent ──

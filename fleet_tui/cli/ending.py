@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -17,6 +18,9 @@ from fleet_tui.cli.group import (
     shortened,
 )
 
+if TYPE_CHECKING:
+    from fleet_tui.land import Kept
+
 _patterns = click.argument("patterns", nargs=-1, metavar="[PATTERN]...", shell_complete=complete_agents)
 _batch_option = click.option(
     "-b", "--batch", metavar="BATCH", shell_complete=complete_batches, help="All of a batch."
@@ -29,8 +33,8 @@ _batch_option = click.option(
 def stop(patterns: tuple[str, ...], batch: str | None) -> None:
     """End agents; worktrees stay, `revive` starts them again."""
     fleet = open_fleet()
-    for agent in fleet.stop(fleet.match(patterns, batch=batch, but_not=_gone())):
-        click.echo(f"{agent.name}  {agent.status}")
+    stopped = fleet.stop(fleet.match(patterns, batch=batch, but_not=_gone()))
+    _show([(agent.name, str(agent.status)) for agent in stopped])
 
 
 @cli.command()
@@ -48,13 +52,23 @@ def kill(patterns: tuple[str, ...], batch: str | None, force: bool, delete_branc
         shown = shortened([agent.name for agent in agents])
         question = f"Kill {shown}?" if len(agents) == 1 else f"Kill {len(agents)} agents ({shown})?"
         confirm(f"{question} (fleet undo brings back what was killed)", flag="-f", default=len(agents) == 1)
-    for kept in fleet.kill(agents, delete_branch=delete_branch):
-        facts = ["killed", kept.note or "worktree in the trash"]
-        if kept.branch:
-            facts.append(f"branch {kept.branch} kept")
-        elif kept.path is not None:
-            facts.append("branch deleted")
-        click.echo(f"{kept.agent.name}  {', '.join(facts)}")
+    _show([(kept.agent.name, _became(kept)) for kept in fleet.kill(agents, delete_branch=delete_branch)])
+
+
+def _became(kept: Kept) -> str:
+    facts = ["killed", kept.note or "worktree in the trash"]
+    if kept.branch:
+        facts.append(f"branch {kept.branch} kept")
+    elif kept.path is not None:
+        facts.append("branch deleted")
+    return ", ".join(facts)
+
+
+def _show(rows: Sequence[Sequence[str]]) -> None:
+    from fleet_tui import listing
+
+    for line in listing.columns(rows):
+        click.echo(line)
 
 
 def _gone() -> tuple[Any, ...]:
@@ -68,8 +82,7 @@ def _gone() -> tuple[Any, ...]:
 def undo(agent: str) -> None:
     """Bring back what the last kill has taken, or the named agent."""
     restored = open_fleet().undo(agent)
-    for back, note in restored:
-        click.echo(f"{back.name}  {back.status}  {back.worktree}" + (f"  ({note})" if note else ""))
+    _show([(one.name, one.status, one.worktree + (f"  ({note})" if note else "")) for one, note in restored])
     start = "; ".join(f"fleet revive {back.name}" for back, _ in restored[:5])
     again = "it" if len(restored) == 1 else "them"
     click.echo(f"start {again} again: {start}" + (" …" if len(restored) > 5 else ""), err=True)
@@ -90,10 +103,10 @@ def trash(everywhere: bool, empty: bool, force: bool, as_json: bool) -> None:
 
     fleet = open_fleet()
     agents = fleet.trash(everywhere=everywhere)
-    if not empty:
+    if not (empty and agents):
         click.echo(listing.as_json(agents, {}) if as_json else listing.trash(agents, now=time.time()))
         return
-    if agents and not force:
+    if not force:
         confirm(f"Delete {counted(len(agents), 'worktree')} for good?", flag="--force")
     for agent, ref in fleet.empty_trash(agents):
         click.echo(f"{agent.name}  deleted" + (f", its last state saved as {ref}" if ref else ""))

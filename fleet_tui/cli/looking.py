@@ -61,8 +61,13 @@ def _listing(fleet: Fleet, *, grouped: bool, everywhere: bool, as_json: bool = F
 
 
 def _nothing(fleet: Fleet, *, everywhere: bool) -> str:
-    if not everywhere and fleet.project() is not None and fleet.agents(everywhere=True):
+    from fleet_tui.models import Status
+
+    others = [agent for agent in fleet.agents(everywhere=True) if agent.status is not Status.KILLED]
+    if others and not everywhere:
         return "No agents in this project (fleet list -a shows those of all projects)"
+    if fleet.trash(everywhere=everywhere):
+        return "No agents (fleet undo brings back what was killed last, fleet trash shows all of it)"
     return 'No agents yet (start one: fleet create NAME -p "what to do")'
 
 

@@ -198,11 +198,13 @@ class _Report:
         return f"{shortened(sorted(self._seen))} {goes_on} without it, see: fleet list"
 
     def end(self, agents: Sequence[Agent]) -> None:
+        from fleet_tui import listing
+
         agents = self.fleet.wait_for_setup(agents, self.step)
         failed = [agent for agent in agents if _ended_badly(agent)]
-        for agent in agents:
-            if agent not in failed:
-                click.echo(f"{agent.name}  {agent.status}  {agent.worktree}")
+        up = [agent for agent in agents if agent not in failed]
+        for line in listing.columns([(agent.name, agent.status, agent.worktree) for agent in up]):
+            click.echo(line)
         if len(failed) < len(agents):
             self._tell_uncommitted()
         for agent in failed:
