@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from fleet_tui.doctor import Finding
     from fleet_tui.git import Repository
     from fleet_tui.land import Kept
+    from fleet_tui.output import Rest
     from fleet_tui.plans import Plans
     from fleet_tui.session import Session, View
     from fleet_tui.speaking import Why
@@ -614,17 +615,17 @@ class Fleet:
         agent = name if isinstance(name, Agent) else self.find(name)
         return output.lines(self.store, agent, count, unseen)
 
-    def follow(self, agent: Agent, last: int) -> Iterator[str]:
+    def follow(self, agent: Agent, last: int, rest: Rest = time.sleep) -> Iterator[str]:
         """The last lines, then lines as they come, until the agent has ended."""
         from fleet_tui import output
 
-        return output.follow(self.store, agent, last)
+        return output.follow(self.store, agent, last, rest)
 
-    def raw_output(self, agent: Agent, *, follow: bool = False) -> Iterator[bytes]:
+    def raw_output(self, agent: Agent, *, follow: bool = False, rest: Rest = time.sleep) -> Iterator[bytes]:
         """Every byte that is kept of what an agent printed."""
         from fleet_tui import output
 
-        return output.raw(agent, follow=follow)
+        return output.raw(agent, follow=follow, rest=rest)
 
     def run_folder(self, agent: Agent) -> Path:
         return paths.run(agent.id, agent.run)

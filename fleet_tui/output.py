@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 FOLLOW_SECONDS = 0.1
 RAW_BYTES = 1 << 20
 
+Rest = Callable[[float], None]
+"""Passes the time until there may be more."""
+
 
 def screen(agent: Agent) -> list[str]:
     """The screen as text; of an ended agent, as it was left."""
@@ -81,7 +84,7 @@ def _place(seen: dict[str, Any] | None) -> LogPlace | None:
     return (inode, offset)
 
 
-def follow(store: Store, agent: Agent, last: int) -> Iterator[str]:
+def follow(store: Store, agent: Agent, last: int, rest: Rest = time.sleep) -> Iterator[str]:
     """The last lines, then lines as they come, until the agent has ended."""
     follower = transcript.Follower(paths.run(agent.id, agent.run), last=last)
     shown = transcript.Shown()
@@ -96,10 +99,10 @@ def follow(store: Store, agent: Agent, last: int) -> Iterator[str]:
         if seen is not None and not seen.get("alternate"):
             # The line that the cursor is on may not be finished.
             yield from shown.on_screen(seen["lines"][: seen["cursor"][1]])
-        time.sleep(FOLLOW_SECONDS)
+        rest(FOLLOW_SECONDS)
 
 
-def raw(agent: Agent, *, follow: bool = False) -> Iterator[bytes]:
+def raw(agent: Agent, *, follow: bool = False, rest: Rest = time.sleep) -> Iterator[bytes]:
     """Every byte that is kept of what an agent printed."""
     offset = 0
     while True:
@@ -112,4 +115,4 @@ def raw(agent: Agent, *, follow: bool = False) -> Iterator[bytes]:
             yield data
         if is_over or not follow:
             return
-        time.sleep(FOLLOW_SECONDS)
+        rest(FOLLOW_SECONDS)

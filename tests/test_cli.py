@@ -211,6 +211,14 @@ def test_logs_follow_until_the_agent_ends(cli: Cli, fleet: Fleet) -> None:
     with subprocess.Popen([FLEET, "logs", "-f", "fix"], stdout=subprocess.PIPE, text=True) as following:
         assert following.stdout is not None
         assert following.stdout.readline() == "ready\n"
+        for options in (["-f"], ["-f", "--raw"], ["-n", "1"]):
+            unread = subprocess.Popen([FLEET, "logs", "fix", *options], stdout=subprocess.PIPE)
+            with unread:
+                assert unread.stdout is not None
+                if "-f" in options:
+                    unread.stdout.read(1)
+                unread.stdout.close()
+            assert unread.returncode == 0, options
         fleet.prompt("fix", "hello", now=True)
         prints(fleet, fleet.find("fix"), "got: hello")
         fleet.stop([fleet.find("fix")])

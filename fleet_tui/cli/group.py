@@ -17,8 +17,18 @@ if TYPE_CHECKING:
     from fleet_tui.fleet import Fleet
 
 
+class Unread(Exception):
+    """Whoever read our output has gone. Click would take the system's word for it as a failure."""
+
+
 class Group(click.Group):
     """Commands in the order in which people need them, and `l` for `list`."""
+
+    def invoke(self, ctx: click.Context) -> object:
+        try:
+            return super().invoke(ctx)
+        except BrokenPipeError as error:
+            raise Unread from error
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(self.commands)

@@ -121,7 +121,7 @@ def logs(branch: str, lines: int | None, follow: bool, raw: bool) -> None:
             click.echo(line)
     else:
         with contextlib.suppress(KeyboardInterrupt):
-            for line in fleet.follow(agent, count):
+            for line in fleet.follow(agent, count, _rest):
                 click.echo(line)
 
 
@@ -129,8 +129,21 @@ def _tell_unseen(error: FleetError) -> None:
     click.echo(f"fleet: {error.message} (this is without what is on its screen)", err=True)
 
 
+def _rest(seconds: float) -> None:
+    """Until there may be more; an agent that is quiet must not keep alive whom nobody reads any more."""
+    import select
+
+    if sys.stdout.isatty():
+        time.sleep(seconds)
+        return
+    reader = select.poll()
+    reader.register(sys.stdout.fileno(), 0)
+    if reader.poll(seconds * 1000):
+        raise BrokenPipeError
+
+
 def _raw_logs(fleet: Fleet, agent: Agent, *, follow: bool) -> None:
-    for data in fleet.raw_output(agent, follow=follow):
+    for data in fleet.raw_output(agent, follow=follow, rest=_rest):
         sys.stdout.buffer.write(data)
         sys.stdout.buffer.flush()
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import click
 
 from fleet_tui import __version__
-from fleet_tui.cli.group import cli
+from fleet_tui.cli.group import Unread, cli
 from fleet_tui.errors import FleetError, Interrupted, UsageError
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ def run(arguments: list[str]) -> int:
         return _complain(error.format_message(), _help_hint(error), UsageError.exit_code)
     except FleetError as error:
         return _complain(error.message, error.hint, error.exit_code)
-    except BrokenPipeError:
+    except (Unread, BrokenPipeError):
         # Whoever read our output has seen enough.
         _drop_output()
         return 0
