@@ -76,7 +76,7 @@ def _space() -> Iterator[Finding]:
 
 def _agents(agents: list[Agent]) -> Iterator[Finding]:
     living = [agent for agent in agents if not agent.has_ended]
-    yield Finding("ok", f"{len(agents)} agents known, {len(living)} running")
+    yield Finding("ok", f"{_counted(len(agents), 'agent')} known, {len(living)} running")
     for agent in agents:
         if agent.has_worktree and not Path(agent.worktree).is_dir():
             yield Finding(
@@ -90,6 +90,10 @@ def _agents(agents: list[Agent]) -> Iterator[Finding]:
             yield Finding("warning", f"{agent.name} runs elsewhere, and is not touched from here")
 
 
+def _counted(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
 def _repositories(agents: list[Agent]) -> Iterator[Finding]:
     for project in sorted({agent.project for agent in agents if agent.machine == processes.here()}):
         of_it = [agent.name for agent in agents if agent.project == project and not agent.trash]
@@ -97,7 +101,7 @@ def _repositories(agents: list[Agent]) -> Iterator[Finding]:
             yield Finding(
                 "problem",
                 f"the repository {project} is gone, and {', '.join(of_it)} with it",
-                "if it was moved, run there: fleet list --repair",
+                f"if it was moved, run there: fleet list --repair; if not: fleet kill {' '.join(of_it)}",
             )
 
 
@@ -216,7 +220,7 @@ def _unknown_folders(folder: Path, agents: list[Agent]) -> Iterator[Finding]:
 def _trash(store: Store, agents: list[Agent], settings: config.Config) -> Iterator[Finding]:
     waiting = [agent for agent in agents if agent.status is Status.KILLED and agent.trash]
     if waiting:
-        yield Finding("ok", f"{len(waiting)} worktrees in the trash", "fleet trash lists them")
+        yield Finding("ok", f"{_counted(len(waiting), 'worktree')} in the trash", "fleet trash lists them")
     old = tidy.too_much(agents, days=settings.trash_days, size=settings.trash_mb << 20, now=time.time())
     if old:
         yield Finding(

@@ -715,11 +715,33 @@ class Fleet:
         notes = [f"found again: {agent.name}" for agent in restored]
         if self.project() is not None:
             notes += [f"moved here: {name}" for name in self._take_along()]
+            notes += [
+                f"{agent.name}: its worktree is {agent.worktree} now" for agent in self._follow_worktrees()
+            ]
             agents = self.store.agents(self.project())
             here = [agent for agent in agents if os.path.lexists(Path(agent.worktree) / ".git")]
             notes += git.repair(self.repository, [Path(agent.worktree) for agent in here])
             notes += [_missing(agent) for agent in agents if agent.has_worktree and agent not in here]
         return notes
+
+    def _follow_worktrees(self) -> list[Agent]:
+        """Agents whose worktrees were moved, by git or by hand, and are found again."""
+        from fleet_tui import git
+
+        lost = [
+            agent
+            for agent in self.store.agents(self.project())
+            if agent.has_worktree and not os.path.lexists(agent.worktree)
+        ]
+        places = {agent.id: git.moved_to(self.repository, Path(agent.worktree), agent.id) for agent in lost}
+        found = [agent for agent in lost if places[agent.id] is not None]
+        with self.store.transaction():
+            for agent in found:
+                self.store.change(agent.id, time.time(), worktree=str(places[agent.id]))
+        moved = self._now(found)
+        for agent in moved:
+            reconcile.copy_row(agent, self.store.intent(agent.id))
+        return moved
 
     def _take_along(self) -> list[str]:
         """The agents of a repository that is gone, when it is this one that was moved; returns their names."""
@@ -769,7 +791,10 @@ def _matches(agent: Agent, pattern: str) -> bool:
 def _missing(agent: Agent) -> str:
     """What is to be said about a worktree that git cannot find again."""
     if not Path(agent.worktree).is_dir():
-        return f"{agent.name}: its worktree {agent.worktree} is gone (fleet kill {agent.name} tidies up)"
+        return (
+            f"{agent.name}: its worktree {agent.worktree} is gone (fleet kill {agent.name} tidies up; "
+            "if it was moved: git worktree repair PLACE, then this again)"
+        )
     return f"{agent.name}: {agent.worktree} is no worktree any more, it has no .git (fleet kill {agent.name} keeps what is in it)"
 
 

@@ -93,7 +93,7 @@ def _trashed(store: Store, agent: Agent, *, delete_branch: bool, now: float) -> 
     worktree, project = Path(agent.worktree), Path(agent.project)
     sweep(agent)
     if not project.exists():
-        kept = Kept(agent, None, agent.branch, f"its repository is gone, and {worktree} is left as it is")
+        kept = Kept(agent, None, "", f"its repository is gone, and {worktree} is left as it is")
     elif not worktree.exists() and (moved := _moved_before(worktree)) is not None:
         kept = Kept(agent, moved.path, "" if moved.branch_deleted else agent.branch)
     elif worktree.exists():

@@ -97,7 +97,7 @@ def test_a_repository_that_was_moved_is_named_and_takes_its_agents_along_when_to
 
     assert ran.code == 1
     assert f"the repository {cli.project} is gone, and fix with it" in ran.out
-    assert "fleet list --repair" in ran.out
+    assert "fleet list --repair; if not: fleet kill fix" in ran.out
     assert cli.listed() == []
     assert "moved here: fix" in cli("list", "--repair").err
     assert [(one["name"], one["project"]) for one in cli.listed()] == [("fix", str(moved))]
@@ -186,12 +186,14 @@ def test_rows_that_were_lost_are_found_again(cli: Cli, fleet: Fleet) -> None:
     assert {agent["name"] for agent in cli.listed()} == {"a", "b", "c"}
 
 
-def test_repairing_passes_over_worktrees_that_are_gone_and_says_whose(
-    cli: Cli, fleet: Fleet, tmp_path: Path
+def test_repairing_finds_worktrees_that_were_moved_and_says_whose_are_gone(
+    cli: Cli, fleet: Fleet, project: Path, tmp_path: Path
 ) -> None:
-    cli.ok("multi", "a:x", "b:x", "c:x", "d:x")
+    cli.ok("multi", "a:x", "b:x", "c:x", "d:x", "e:x", "f:x")
     fleet.stop(fleet.agents())
-    gone, bare, broken, kept = (Path(fleet.find(name).worktree) for name in "abcd")
+    gone, bare, broken, kept, beside, away = (Path(fleet.find(name).worktree) for name in "abcdef")
+    beside = beside.rename(beside.with_name("beside"))
+    git(project, "worktree", "move", str(away), str(tmp_path / "away"))
     shutil.rmtree(gone)
     (bare / ".git").unlink()
     (broken / ".git").write_text(f"gitdir: {tmp_path}\n")
@@ -200,11 +202,18 @@ def test_repairing_passes_over_worktrees_that_are_gone_and_says_whose(
     ran = cli("list", "--repair")
 
     assert ran.code == 0
-    assert f"a: its worktree {gone} is gone (fleet kill a tidies up)" in ran.err
+    assert f"a: its worktree {gone} is gone (fleet kill a tidies up;" in ran.err
     assert f"b: {bare} is no worktree any more" in ran.err
     assert "not repaired: " in ran.err
     assert str(broken) in ran.err
     assert git(kept, "status", "--porcelain") == ""
+    assert f"e: its worktree is {beside} now" in ran.err
+    assert [fleet.find(name).worktree for name in "ef"] == [str(beside), str(tmp_path / "away")]
+    assert git(beside, "branch", "--show-current") == "e\n"
+    cli.ok("kill", "-f", "e", "f")
+    cli.ok("undo")
+    assert beside.is_dir()
+    assert (tmp_path / "away").is_dir()
 
 
 def test_worktrees_git_remembers_and_nobody_has_are_pruned(cli: Cli, project: Path, tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from fleet_tui.errors import NoRepository, NotBegun
-from fleet_tui.git.entries import admins
+from fleet_tui.git.entries import admin_of, admins
 from fleet_tui.git.program import COMMIT, GitFailed, lines, output, query, reason, run
 from fleet_tui.values import dataclass
 
@@ -175,6 +175,20 @@ def worktrees(repo: Repository) -> list[Worktree]:
                 )
             )
     return found
+
+
+def moved_to(repo: Repository, worktree: Path, mark: str) -> Path | None:
+    """Where a worktree is that was moved: as git knows, or beside its old place. Its entry, which ends with the mark,
+    has kept its name."""
+    entries = [admin.worktree for admin in admins(repo.git_dir) if admin.name.endswith(mark)]
+    places = [place for place in entries if place is not None]
+    if worktree.parent.is_dir():
+        places += [place for place in worktree.parent.iterdir() if not place.name.startswith(".")]
+    for place in places:
+        admin = admin_of(place)
+        if admin is not None and admin.name.endswith(mark) and admin.folder.is_dir():
+            return place
+    return None
 
 
 def prune(repo: Repository, *, dry_run: bool) -> list[str]:
