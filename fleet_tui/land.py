@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from fleet_tui import git, paths, processes
-from fleet_tui.errors import NotFound, Refused
+from fleet_tui.errors import FleetError, NotFound, Refused
 from fleet_tui.holder import Killed, StopRequest, is_held, read_holder, request_stop, take_lock, write_record
 from fleet_tui.models import Agent, Status
 from fleet_tui.store import Store
@@ -69,6 +69,11 @@ def holding(store: Store, agent: Agent) -> Iterator[Agent]:
         )
     try:
         yield store.agent(agent.id)
+    except OSError as error:
+        raise FleetError(
+            f"{agent.name}: {error.filename2 or error.filename or agent.worktree}: {error.strerror}",
+            hint="check space and permissions",
+        ) from error
     finally:
         os.close(lock)
 

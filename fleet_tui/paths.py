@@ -22,9 +22,13 @@ def _xdg(variable: str, default: str) -> Path:
 
 def _home() -> Path:
     try:
-        return Path.home()
+        home = Path.home()
     except RuntimeError:
         raise FleetError("there is no home folder", hint="set HOME") from None
+    if not os.environ.get("HOME", "/").startswith("/"):
+        # It would be another folder wherever one is, and an empty one is the root of all.
+        raise FleetError("HOME is no absolute path", hint="set HOME to your home folder")
+    return home
 
 
 def private(folder: Path) -> Path:

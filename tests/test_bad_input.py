@@ -302,6 +302,15 @@ def test_a_home_that_cannot_be_written_is_one_line(cli: Cli) -> None:
     assert "Not a directory" in ran.complaint
 
 
+@pytest.mark.parametrize("place", ["", "here"])
+def test_a_home_that_is_nowhere_is_not_made(cli: Cli, place: str) -> None:
+    ran = cli.script("list", env={"HOME": place})
+
+    assert (ran.code, ran.out) == (1, "")
+    assert "set HOME" in ran.complaint
+    assert not (cli.project / "here").exists()
+
+
 WORDS = [
     "create", "list", "l", "prompt", "logs", "peek", "stop", "kill", "fanout", "multi", "config", "trash", "undo",
     "revive", "update", "completion", "doctor", "init", "get", "set", "-a", "-p", "-b", "-n", "-f", "-g", "-w", "-d",

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from fleet_tui import land, paths, reviving
-from fleet_tui.errors import NotFound, Refused
+from fleet_tui.errors import FleetError, NotFound, Refused
 from fleet_tui.fleet import Fleet
 from fleet_tui.holder import is_held
 from fleet_tui.models import Agent, Status
@@ -246,6 +246,21 @@ def test_a_kill_that_was_cut_off_before_the_store_is_finished_by_the_next(crew: 
     [(restored, _)] = fleet.undo(agent.name)
 
     assert Path(restored.worktree).is_dir()
+
+
+def test_what_the_system_refuses_for_one_agent_does_not_keep_the_others_from_being_killed(crew: Crew) -> None:
+    fleet, stuck, other = crew.fleet, crew.take(), crew.take()
+    fleet.stop([stuck], grace=0.2)
+    entry = crew.project / ".git" / "worktrees" / Path(stuck.worktree).name
+    (entry / "locked").mkdir()
+
+    with pytest.raises(FleetError, match=f"^{stuck.name}: .*locked.*; killed: {other.name} ") as refused:
+        fleet.kill([stuck, other], grace=0.2)
+
+    assert refused.value.hint == "check space and permissions"
+    assert fleet.find(other.name).status is Status.KILLED
+    (entry / "locked").rmdir()
+    fleet.kill([stuck])
 
 
 @pytest.mark.slow
