@@ -275,16 +275,18 @@ class Fleet:
             raise UsageError("a fan-out needs a prompt", hint="give it with -p")
         programs = _spread(count, profile, mix)
         prefix = names.check_branch(prefix or names.prefix(prompt))
-        chosen = self._free_names(prefix, count)
-        wanted = [(name, prompt, program) for name, program in zip(chosen, programs, strict=True)]
-        return self._launch(
-            wanted,
-            self._new_batch(prompt),
-            quick=quick,
-            base=base,
-            headless=headless,
-            on_progress=on_progress,
-        )
+        batch = self._new_batch(prompt)
+        while True:
+            chosen = self._free_names(prefix, count)
+            wanted = [(name, prompt, program) for name, program in zip(chosen, programs, strict=True)]
+            try:
+                return self._launch(
+                    wanted, batch, quick=quick, base=base, headless=headless, on_progress=on_progress
+                )
+            except Refused:
+                # Another fan-out of that prefix may have been quicker; if not, it is refused for good.
+                if self._free_names(prefix, count) == chosen:
+                    raise
 
     def multi(
         self,

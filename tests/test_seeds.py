@@ -127,18 +127,17 @@ def test_a_folder_that_is_there_is_never_taken_for_a_worktree(
     assert [entry.name for entry in (folder / "fix").iterdir()] == ["precious.txt"]
 
 
-def test_parallel_creates_lose_nothing(cli: Cli, fleet: Fleet) -> None:
+def test_parallel_creates_and_fan_outs_lose_nothing(cli: Cli, fleet: Fleet) -> None:
     """Of four at once ai-fleet's state lost one, with a traceback."""
+    fan_out = ["fanout", "1", "f", "-p", "x"]
     running = [
-        subprocess.Popen(
-            [FLEET, "create", f"p{number}"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-        )
-        for number in range(4)
+        subprocess.Popen([FLEET, *command], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        for command in (["create", "p0"], ["create", "p1"], fan_out, fan_out, fan_out)
     ]
     results = [(process.communicate(), process.returncode) for process in running]
 
-    assert [(code, err) for (_, err), code in results] == [(0, "")] * 4
-    assert sorted(agent["name"] for agent in cli.listed()) == ["p0", "p1", "p2", "p3"]
+    assert [(code, err) for (_, err), code in results] == [(0, "")] * 5
+    assert sorted(agent["name"] for agent in cli.listed()) == ["f-A", "f-B", "f-C", "p0", "p1"]
 
 
 def test_a_reboot_wipes_nothing_and_the_agents_can_be_revived(cli: Cli, fleet: Fleet) -> None:
