@@ -534,12 +534,15 @@ ask fleet create x -a cl
 ask fleet config get agent.d
 ask fleet kill -b manual
 ask fleet kill -b log
+ask fleet stop login-
+ask fleet undo log
 """
 
 
 def test_bash_completes_commands_agents_profiles_keys_and_batches(cli: Cli) -> None:
     cli.ok("create", "fix")
     cli.ok("fanout", "2", "login", "-p", "x")
+    cli.ok("kill", "-f", "login-B")
 
     done = subprocess.run(
         ["bash", "-c", COMPLETE],
@@ -550,7 +553,9 @@ def test_bash_completes_commands_agents_profiles_keys_and_batches(cli: Cli) -> N
 
     assert done.stderr == ""
     batch = cli.listed()[0]["batch"]
-    assert done.stdout.splitlines() == ["create", "kill", "fix", "claude", "agent.default", batch, "login"]
+    assert done.stdout.splitlines() == [
+        "create", "kill", "fix", "claude", "agent.default", batch, "login", "login-A", "login-B",
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ from fleet_tui.cli.group import (
     cli,
     complete_agents,
     complete_batches,
+    complete_killed,
     confirm,
     counted,
     open_fleet,
@@ -78,7 +79,7 @@ def _gone() -> tuple[Any, ...]:
 
 
 @cli.command()
-@click.argument("agent", default="")
+@click.argument("agent", default="", shell_complete=complete_killed)
 def undo(agent: str) -> None:
     """Bring back what the last kill has taken, or the named agent."""
     restored = open_fleet().undo(agent)

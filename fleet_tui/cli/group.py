@@ -110,8 +110,18 @@ def in_color() -> bool:
 
 
 def complete_agents(_context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[str]:
+    from fleet_tui.models import Status
+
     try:
-        return sorted({agent.name for agent in open_fleet().agents() if agent.name.startswith(incomplete)})
+        listed = [agent.name for agent in open_fleet().agents() if agent.status is not Status.KILLED]
+    except FleetError:
+        return []
+    return sorted({name for name in listed if name.startswith(incomplete)})
+
+
+def complete_killed(_context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[str]:
+    try:
+        return sorted({agent.name for agent in open_fleet().trash() if agent.name.startswith(incomplete)})
     except FleetError:
         return []
 
