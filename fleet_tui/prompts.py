@@ -26,6 +26,8 @@ GIVEN_SECONDS = 5.0
 """How long a program that waits may leave a prompt from its command line, before that counts as not known."""
 REDRAW_SECONDS = 1.0
 """How long a program may take to draw itself on the empty screen of a new screen server."""
+UNREAD_SECONDS = 5.0
+"""How long a program may take to read what was typed before whoever waits for that is told."""
 HANDS_OFF_SECONDS = 3.0
 """Nothing is typed this soon after a person has pressed a key there."""
 
@@ -36,6 +38,7 @@ _NEVER = frozenset({Status.SETUP, Status.BLOCKED})
 
 UNCONFIRMED = "submitted twice, and nothing shows that it was taken"
 HELD = "its text stands there; a question came up before its Enter, which follows once that is answered"
+UNREAD = "its program does not read what is typed; the Enter follows once it has"
 ENDED = "the program has ended"
 STOPPED = "it was stopped"
 UNKNOWABLE = "this program does not show whether it was taken"
@@ -58,6 +61,10 @@ class _Prompt:
     """Enter may be pressed once more: it was typed here, and nothing has come of it."""
     has_met_dialog: bool = False
     """A dialog came up between its text and its Enter."""
+    read_by: float | None = None
+    """Until when its text has to be read; None while nothing of it is left to read."""
+    is_unread: bool = False
+    """That time is over, and it has been told."""
     was_busy: bool = False
     """It was typed into work that went on: becoming busy says nothing of it."""
 
@@ -164,6 +171,8 @@ class Prompts:
         state, reason = "typing" if prompt.state == "pasted" else prompt.state, prompt.reason
         if state == "typing" and prompt.has_met_dialog:
             state, reason = "queued", HELD
+        elif state == "typing" and prompt.is_unread:
+            state, reason = "queued", UNREAD
         return {"prompt": prompt.id, "state": state, "reason": reason, "note": prompt.note}
 
     def receipt_of(self, prompt_id: str) -> dict[str, Any] | None:
@@ -253,7 +262,10 @@ class Prompts:
         if not program.is_reading:
             # The Enter must not arrive together with the end of the paste.
             prompt.submit_at = max(prompt.submit_at, now + self._settle_seconds)
-        elif prompt.state == "typing":
+            self._soon(prompt.submit_at)
+            return self._unread(prompt, now)
+        prompt.read_by, prompt.is_unread = None, False
+        if prompt.state == "typing":
             prompt.state = "pasted"
             self._write(prompt)
         self._soon(prompt.submit_at)
@@ -267,6 +279,13 @@ class Prompts:
         prompt.busy_before, prompt.may_press = program.busy, True
         self._soon(prompt.confirm_by)
         return [Step(submit=True), self._move(prompt, "typed")]
+
+    def _unread(self, prompt: _Prompt, now: float) -> list[Step]:
+        prompt.read_by = now + UNREAD_SECONDS if prompt.read_by is None else prompt.read_by
+        if prompt.is_unread or now < prompt.read_by:
+            return []
+        prompt.is_unread = True
+        return [Step(receipt=self.receipt(prompt.id))]
 
     def _hold(self, prompt: _Prompt) -> list[Step]:
         """A dialog that has come up since would take the Enter for its answer; the text waits until it has gone."""

@@ -20,6 +20,8 @@ from fleet_tui.prompts import (
     STOPPED,
     UNCONFIRMED,
     UNKNOWABLE,
+    UNREAD,
+    UNREAD_SECONDS,
     Program,
     Prompts,
     Step,
@@ -146,6 +148,19 @@ def test_the_enter_waits_until_the_whole_paste_was_read(tmp_path: Path) -> None:
     assert prompts.step(5.0, Program(Status.IDLE, is_reading=False)) == []
     assert prompts.step(5.05, Program(Status.IDLE)) == []
     assert prompts.step(5.0 + SETTLE_SECONDS, Program(Status.IDLE))[0].submit
+
+
+def test_whoever_waits_hears_once_that_the_program_does_not_read(tmp_path: Path) -> None:
+    prompts, deaf = one(tmp_path), Program(Status.IDLE, is_reading=False)
+    step(prompts, 1.0)
+
+    assert prompts.step(1.1, deaf) == []
+    [told] = prompts.step(1.1 + UNREAD_SECONDS, deaf)
+    assert told.receipt is not None
+    assert (told.receipt["state"], told.receipt["reason"]) == ("queued", UNREAD)
+    assert prompts.step(9.0, deaf) == []
+    assert prompts.step(9.1, Program(Status.IDLE)) == []
+    assert prompts.step(9.1 + SETTLE_SECONDS, Program(Status.IDLE))[0].submit
 
 
 def test_a_prompt_is_accepted_when_the_program_begins_and_answered_when_it_is_calm(tmp_path: Path) -> None:
