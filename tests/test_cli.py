@@ -168,6 +168,9 @@ def test_list_is_of_this_project_and_with_a_of_all(
     assert [agent["name"] for agent in cli.listed("-a")] == ["fix"]
     monkeypatch.chdir(tmp_path)
     assert [agent["name"] for agent in cli.listed()] == ["fix"]
+    assert "\x1b" not in cli.ok("list")
+    cli.ok("config", "set", "--user", "ui.color", "always")
+    assert "\x1b[2m" in cli.ok("list")
 
 
 def test_an_empty_fleet_says_how_to_start(cli: Cli) -> None:

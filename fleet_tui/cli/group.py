@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 from collections.abc import Sequence
@@ -102,7 +103,14 @@ def confirm(question: str, *, flag: str, note: str = "", default: bool = False) 
         raise FleetError("nothing was done")
 
 
-def in_color() -> bool:
+def in_color(fleet: Fleet) -> bool:
+    """As configured, or else where there is a terminal that shows it."""
+    wanted = "auto"
+    # One that cannot be read is no reason not to show the agents.
+    with contextlib.suppress(FleetError):
+        wanted = fleet.config().color
+    if wanted != "auto":
+        return wanted == "always"
     return sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 

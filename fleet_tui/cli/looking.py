@@ -38,7 +38,8 @@ def list_(grouped: bool, everywhere: bool, watch: bool, as_json: bool, repair: b
     if watch:
         _watch(fleet, grouped=grouped, everywhere=everywhere)
         return
-    click.echo(_listing(fleet, grouped=grouped, everywhere=everywhere, as_json=as_json))
+    # Whether in colour is decided already: click would leave it out wherever there is no terminal.
+    click.echo(_listing(fleet, grouped=grouped, everywhere=everywhere, as_json=as_json), color=True)
 
 
 def _listing(fleet: Fleet, *, grouped: bool, everywhere: bool, as_json: bool = False) -> str:
@@ -55,7 +56,7 @@ def _listing(fleet: Fleet, *, grouped: bool, everywhere: bool, as_json: bool = F
         return _nothing(fleet, everywhere=everywhere)
     width = (terminal_size() or (PIPED_WIDTH, 0))[0]
     return listing.table(
-        agents, usage, now=time.time(), width=width, color=in_color(), grouped=grouped,
+        agents, usage, now=time.time(), width=width, color=in_color(fleet), grouped=grouped,
         projects=len({agent.project for agent in agents}) > 1, spent=spent,
     )  # fmt: skip
 
