@@ -333,14 +333,15 @@ def test_on_a_terminal_create_shows_its_steps_and_interrupting_it_stops_nothing(
 def test_watching_redraws_fits_the_screen_and_leaves_it_as_it_was(cli: Cli) -> None:
     cli.ok("multi", *(f"agent-{number}:x" for number in range(3)))
 
-    with Host([FLEET, "list", "--watch"], cols=40, rows=5) as host:
-        host.pump(host.shows("3 agents"))
-        host.pump(host.shows("more"))
-        assert "agent-0" in host.picture()
-        host.signal(signal.SIGINT)
-        assert host.pump_until_ended() == 0
-        host.pump(host.shows("$ fleet attach"))
-        assert host.screen.modes == host.modes_before
+    for end, code in ((signal.SIGINT, 0), (signal.SIGTERM, 128 + signal.SIGTERM), (signal.SIGHUP, 129)):
+        with Host([FLEET, "list", "--watch"], cols=40, rows=5) as host:
+            host.pump(host.shows("3 agents"))
+            host.pump(host.shows("more"))
+            assert "agent-0" in host.picture()
+            host.signal(end)
+            assert host.pump_until_ended() == code
+            host.pump(host.shows("$ fleet attach"))
+            assert host.screen.modes == host.modes_before
 
 
 def test_editing_opens_the_editor_and_checks_what_it_left(

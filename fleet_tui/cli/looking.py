@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import signal
 import sys
 import time
 from typing import TYPE_CHECKING
@@ -77,6 +78,8 @@ def _watch(fleet: Fleet, *, grouped: bool, everywhere: bool) -> None:
 
     if not sys.stdout.isatty():
         raise UsageError("--watch needs a terminal", hint="leave it out, or use --json in a loop")
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, _leave)
     sys.stdout.write("\x1b[?1049h\x1b[?25l")
     try:
         while True:
@@ -88,8 +91,14 @@ def _watch(fleet: Fleet, *, grouped: bool, everywhere: bool) -> None:
     except KeyboardInterrupt:
         pass
     finally:
-        sys.stdout.write("\x1b[?25h\x1b[?1049l")
-        sys.stdout.flush()
+        # A terminal that has hung up takes nothing any more.
+        with contextlib.suppress(OSError):
+            sys.stdout.write("\x1b[?25h\x1b[?1049l")
+            sys.stdout.flush()
+
+
+def _leave(number: int, _frame: object) -> None:
+    raise SystemExit(128 + number)
 
 
 @cli.command()
