@@ -107,6 +107,9 @@ def _setup_of(kind: str, project: Path | None) -> tuple[list[str], list[str], li
     elif kind == "python":
         files = [".env"]
         commands = _python_install(has, unknown=project is None)
+    if has(".gitmodules"):
+        # Git leaves them empty in a new worktree.
+        commands.insert(0, "git submodule update --init --recursive")
     if project is not None:
         files = [name for name in files if (project / name).is_file()]
     return files, commands, remark

@@ -293,6 +293,15 @@ def test_validate_names_every_problem(project: Path, tmp_path: Path) -> None:
     assert any("is not a folder" in problem for problem in problems)
 
 
+@pytest.mark.parametrize("kind", ["generic", "node"])
+def test_a_first_configuration_fills_submodules_which_git_leaves_empty(project: Path, kind: str) -> None:
+    (project / ".gitmodules").write_text("")
+
+    presets.init(project, kind)
+
+    assert config.load(project).setup_commands[0] == "git submodule update --init --recursive"
+
+
 def test_validate_is_silent_when_all_is_well(project: Path) -> None:
     presets.init(project, "generic")
     assert config.validate(project) == []
