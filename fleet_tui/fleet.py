@@ -7,14 +7,13 @@ alive is known by their locks; a `Fleet` only brings the two together and may be
 from __future__ import annotations
 
 import contextlib
-import fnmatch
 import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fleet_tui import names, paths, reconcile
+from fleet_tui import choosing, names, paths, reconcile
 from fleet_tui.errors import FleetError, NoRepository, NotFound, Refused, UsageError
 from fleet_tui.models import (
     Agent,
@@ -158,16 +157,7 @@ class Fleet:
 
     def find(self, name: str) -> Agent:
         """The agent of that name or id: of this project first, and a living one first."""
-        project = self.project()
-        agents = self.agents(everywhere=True)
-        found = [agent for agent in agents if name in (agent.name, agent.id, agent.branch)]
-        here = [agent for agent in found if agent.project == project] or found
-        _refuse_several_projects(name, here)
-        # Killed ones last, then the newest.
-        here.sort(key=lambda agent: (agent.status is not Status.KILLED, agent.created_at))
-        if not here:
-            raise NotFound(f"no agent {name!r}", hint=_near(name, agents))
-        return here[-1]
+        return choosing.one(name, self.agents(everywhere=True), self.project())
 
     def match(
         self,
@@ -179,56 +169,11 @@ class Fleet:
     ) -> list[Agent]:
         """The agents whose name or id matches one of the patterns, or all of a batch."""
         agents = [agent for agent in self.agents(everywhere=everywhere) if agent.status not in but_not]
-        if batch is not None:
-            agents = self._of_batch(agents, batch)
-        if not patterns:
-            if batch is None:
-                raise UsageError(
-                    "which agents?", hint="name some, give a pattern such as 'fix-*', or use -b BATCH"
-                )
-            if not agents:
-                raise NotFound(f"no agent in the batch {batch!r}", hint="fleet list -g shows the batches")
-            return agents
-        chosen: dict[str, Agent] = {}
-        for pattern in patterns:
-            matching = [agent for agent in agents if _matches(agent, pattern)]
-            if not matching:
-                raise NotFound(f"no agent matches {pattern!r}", hint=self._elsewhere(pattern, agents))
-            if not names.is_pattern(pattern):
-                _refuse_several_projects(pattern, matching)
-            chosen |= {agent.id: agent for agent in matching}
-        return list(chosen.values())
+        return choosing.some(patterns, batch, agents, self.store.agents())
 
     def batch_labels(self, agents: Sequence[Agent]) -> dict[tuple[str, str], str]:
         """What the batches of these agents are called, by project and id; those of killed agents are not listed."""
-        members: dict[tuple[str, str], list[str]] = {}
-        for agent in agents:
-            if agent.status is not Status.KILLED:
-                members.setdefault((agent.project, agent.batch), []).append(agent.name)
-        return {place: names.batch_label(place[1], of_it) for place, of_it in members.items()}
-
-    def _of_batch(self, agents: Sequence[Agent], batch: str) -> list[Agent]:
-        """Those of the batch with that id, or else of the one that is called so."""
-        found = {(agent.project, agent.batch) for agent in agents if agent.batch == batch}
-        found = found or {place for place, label in self.batch_labels(agents).items() if label == batch}
-        ids, projects = sorted({place[1] for place in found}), sorted({place[0] for place in found})
-        if len(ids) > 1:
-            raise UsageError(
-                f"several batches are called {batch!r}", hint=f"say which by its id: {', '.join(ids)}"
-            )
-        if len(projects) > 1:
-            raise UsageError(
-                f"several projects have a batch {batch!r}", hint=f"go to one of {', '.join(projects)}"
-            )
-        return [agent for agent in agents if (agent.project, agent.batch) in found]
-
-    def _elsewhere(self, pattern: str, agents: Sequence[Agent]) -> str:
-        """What somebody may have meant whose pattern matches nothing here."""
-        others = [agent for agent in self.store.agents() if _matches(agent, pattern)]
-        others = [agent for agent in others if agent.status is not Status.KILLED]
-        if others:
-            return f"{others[0].name} belongs to {others[0].project}: go there"
-        return _near(pattern, agents)
+        return choosing.batch_labels(agents)
 
     # ── starting ────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -710,61 +655,9 @@ class Fleet:
 
     def repair(self) -> list[str]:
         """Find again what the store has lost, and what was moved."""
-        from fleet_tui import git
+        from fleet_tui import repairing
 
-        restored = reconcile.restore(self.store)
-        reconcile.reconcile(self.store)
-        notes = [f"found again: {agent.name}" for agent in restored]
-        if self.project() is not None:
-            notes += [f"moved here: {name}" for name in self._take_along()]
-            notes += [
-                f"{agent.name}: its worktree is {agent.worktree} now" for agent in self._follow_worktrees()
-            ]
-            agents = self.store.agents(self.project())
-            here = [agent for agent in agents if os.path.lexists(Path(agent.worktree) / ".git")]
-            notes += git.repair(self.repository, [Path(agent.worktree) for agent in here])
-            notes += [_missing(agent) for agent in agents if agent.has_worktree and agent not in here]
-        return notes
-
-    def _follow_worktrees(self) -> list[Agent]:
-        """Agents whose worktrees were moved, by git or by hand, and are found again."""
-        from fleet_tui import git
-
-        lost = [
-            agent
-            for agent in self.store.agents(self.project())
-            if agent.has_worktree and not os.path.lexists(agent.worktree)
-        ]
-        places = {agent.id: git.moved_to(self.repository, Path(agent.worktree), agent.id) for agent in lost}
-        found = [agent for agent in lost if places[agent.id] is not None]
-        with self.store.transaction():
-            for agent in found:
-                self.store.change(agent.id, time.time(), worktree=str(places[agent.id]))
-        moved = self._now(found)
-        for agent in moved:
-            reconcile.copy_row(agent, self.store.intent(agent.id))
-        return moved
-
-    def _take_along(self) -> list[str]:
-        """The agents of a repository that is gone, when it is this one that was moved; returns their names."""
-        from fleet_tui import git
-
-        here_now = {str(entry.path) for entry in git.worktrees(self.repository)}
-        gone = {
-            agent.project
-            for agent in self.store.agents()
-            if agent.worktree in here_now and not Path(agent.project).exists()
-        }
-        with self.store.transaction():
-            taken = [agent for project in gone for agent in self.store.agents(project)]
-            for project in gone:
-                self.store.move_project(
-                    project, str(self.repository.root), name=self.repository.name,
-                    git_dir=str(self.repository.git_dir), at=time.time(),
-                )  # fmt: skip
-        for agent in self._now(taken):
-            reconcile.copy_row(agent, self.store.intent(agent.id))
-        return [agent.name for agent in taken]
+        return repairing.repair(self.store, self.repository if self.project() is not None else None)
 
 
 def _complain(failures: Sequence[FleetError], done: str, others: Sequence[Agent]) -> None:
@@ -774,37 +667,6 @@ def _complain(failures: Sequence[FleetError], done: str, others: Sequence[Agent]
         if others:
             first.message += f"; {done}: {', '.join(agent.name for agent in others)}"
         raise first
-
-
-def _refuse_several_projects(name: str, agents: Sequence[Agent]) -> None:
-    """Of agents that a name means: it has to be said which one."""
-    projects = sorted({agent.project for agent in agents})
-    if len(projects) > 1:
-        raise UsageError(
-            f"several projects have an agent {name!r}",
-            hint=f"go to one of {', '.join(projects)}; or use the id",
-        )
-
-
-def _matches(agent: Agent, pattern: str) -> bool:
-    return pattern == agent.id or fnmatch.fnmatchcase(agent.name, pattern)
-
-
-def _missing(agent: Agent) -> str:
-    """What is to be said about a worktree that git cannot find again."""
-    if not Path(agent.worktree).is_dir():
-        return (
-            f"{agent.name}: its worktree {agent.worktree} is gone (fleet kill {agent.name} tidies up; "
-            "if it was moved: git worktree repair PLACE, then this again)"
-        )
-    return f"{agent.name}: {agent.worktree} is no worktree any more, it has no .git (fleet kill {agent.name} keeps what is in it)"
-
-
-def _near(name: str, agents: Sequence[Agent]) -> str:
-    import difflib
-
-    close = difflib.get_close_matches(name, [agent.name for agent in agents], n=1)
-    return f"did you mean {close[0]!r}?" if close else "fleet list shows what there is"
 
 
 def _spread(count: int, profile: str, mix: Sequence[tuple[str, int]]) -> list[str]:

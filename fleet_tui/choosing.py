@@ -1,0 +1,106 @@
+"""Which agents are meant by a name, a pattern or a batch; and what somebody may have meant whom nothing answers to.
+
+Pure: given the agents that there are. Whoever asks says which of them count.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+from collections.abc import Sequence
+
+from fleet_tui import names
+from fleet_tui.errors import NotFound, UsageError
+from fleet_tui.models import Agent, Status
+
+
+def one(name: str, agents: Sequence[Agent], project: str | None) -> Agent:
+    """The agent of that name, id or branch: of this project first, and a living one first."""
+    found = [agent for agent in agents if name in (agent.name, agent.id, agent.branch)]
+    here = [agent for agent in found if agent.project == project] or found
+    _refuse_several_projects(name, here)
+    # Killed ones last, then the newest.
+    here.sort(key=lambda agent: (agent.status is not Status.KILLED, agent.created_at))
+    if not here:
+        raise NotFound(f"no agent {name!r}", hint=_near(name, agents))
+    return here[-1]
+
+
+def some(
+    patterns: Sequence[str], batch: str | None, agents: Sequence[Agent], others: Sequence[Agent]
+) -> list[Agent]:
+    """The agents whose name or id matches one of the patterns, or all of a batch; `others` may have been meant."""
+    if batch is not None:
+        agents = _of_batch(agents, batch)
+    if not patterns:
+        return _all_of(agents, batch)
+    chosen: dict[str, Agent] = {}
+    for pattern in patterns:
+        matching = [agent for agent in agents if _matches(agent, pattern)]
+        if not matching:
+            raise NotFound(f"no agent matches {pattern!r}", hint=_elsewhere(pattern, agents, others))
+        if not names.is_pattern(pattern):
+            _refuse_several_projects(pattern, matching)
+        chosen |= {agent.id: agent for agent in matching}
+    return list(chosen.values())
+
+
+def batch_labels(agents: Sequence[Agent]) -> dict[tuple[str, str], str]:
+    """What the batches of these agents are called, by project and id; those of killed agents are not listed."""
+    members: dict[tuple[str, str], list[str]] = {}
+    for agent in agents:
+        if agent.status is not Status.KILLED:
+            members.setdefault((agent.project, agent.batch), []).append(agent.name)
+    return {place: names.batch_label(place[1], of_it) for place, of_it in members.items()}
+
+
+def _all_of(agents: Sequence[Agent], batch: str | None) -> list[Agent]:
+    if batch is None:
+        raise UsageError("which agents?", hint="name some, give a pattern such as 'fix-*', or use -b BATCH")
+    if not agents:
+        raise NotFound(f"no agent in the batch {batch!r}", hint="fleet list -g shows the batches")
+    return list(agents)
+
+
+def _of_batch(agents: Sequence[Agent], batch: str) -> list[Agent]:
+    """Those of the batch with that id, or else of the one that is called so."""
+    found = {(agent.project, agent.batch) for agent in agents if agent.batch == batch}
+    found = found or {place for place, label in batch_labels(agents).items() if label == batch}
+    ids, projects = sorted({place[1] for place in found}), sorted({place[0] for place in found})
+    if len(ids) > 1:
+        raise UsageError(
+            f"several batches are called {batch!r}", hint=f"say which by its id: {', '.join(ids)}"
+        )
+    if len(projects) > 1:
+        raise UsageError(
+            f"several projects have a batch {batch!r}", hint=f"go to one of {', '.join(projects)}"
+        )
+    return [agent for agent in agents if (agent.project, agent.batch) in found]
+
+
+def _refuse_several_projects(name: str, agents: Sequence[Agent]) -> None:
+    """Of agents that a name means: it has to be said which one."""
+    projects = sorted({agent.project for agent in agents})
+    if len(projects) > 1:
+        raise UsageError(
+            f"several projects have an agent {name!r}",
+            hint=f"go to one of {', '.join(projects)}; or use the id",
+        )
+
+
+def _matches(agent: Agent, pattern: str) -> bool:
+    return pattern == agent.id or fnmatch.fnmatchcase(agent.name, pattern)
+
+
+def _elsewhere(pattern: str, agents: Sequence[Agent], others: Sequence[Agent]) -> str:
+    """What somebody may have meant whose pattern matches nothing here."""
+    found = [agent for agent in others if _matches(agent, pattern) and agent.status is not Status.KILLED]
+    if found:
+        return f"{found[0].name} belongs to {found[0].project}: go there"
+    return _near(pattern, agents)
+
+
+def _near(name: str, agents: Sequence[Agent]) -> str:
+    import difflib
+
+    close = difflib.get_close_matches(name, [agent.name for agent in agents], n=1)
+    return f"did you mean {close[0]!r}?" if close else "fleet list shows what there is"

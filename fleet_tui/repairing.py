@@ -1,0 +1,79 @@
+"""Finds again what the store has lost and what was moved: rows, repositories and worktrees. Removes nothing."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from fleet_tui import git, reconcile
+from fleet_tui.models import Agent
+from fleet_tui.store import Store
+
+
+def repair(store: Store, repository: git.Repository | None) -> list[str]:
+    """What was found, and what was not, in words; of git only what belongs to the repository."""
+    restored = reconcile.restore(store)
+    reconcile.reconcile(store)
+    notes = [f"found again: {agent.name}" for agent in restored]
+    if repository is None:
+        return notes
+    notes += [f"moved here: {agent.name}" for agent in _take_along(store, repository)]
+    followed = _follow_worktrees(store, repository)
+    notes += [f"{agent.name}: its worktree is {agent.worktree} now" for agent in followed]
+    agents = store.agents(str(repository.root))
+    here = [agent for agent in agents if os.path.lexists(Path(agent.worktree) / ".git")]
+    notes += git.repair(repository, [Path(agent.worktree) for agent in here])
+    return notes + [_missing(agent) for agent in agents if agent.has_worktree and agent not in here]
+
+
+def _take_along(store: Store, repository: git.Repository) -> list[Agent]:
+    """The agents of a repository that is gone, when it is this one that was moved."""
+    here_now = {str(entry.path) for entry in git.worktrees(repository)}
+    gone = {
+        agent.project
+        for agent in store.agents()
+        if agent.worktree in here_now and not Path(agent.project).exists()
+    }
+    with store.transaction():
+        taken = [agent for project in gone for agent in store.agents(project)]
+        for project in gone:
+            store.move_project(
+                project, str(repository.root), name=repository.name,
+                git_dir=str(repository.git_dir), at=time.time(),
+            )  # fmt: skip
+    return _copied(store, taken)
+
+
+def _follow_worktrees(store: Store, repository: git.Repository) -> list[Agent]:
+    """Agents whose worktrees were moved, by git or by hand, and are found again."""
+    lost = [
+        agent
+        for agent in store.agents(str(repository.root))
+        if agent.has_worktree and not os.path.lexists(agent.worktree)
+    ]
+    places = {agent.id: git.moved_to(repository, Path(agent.worktree), agent.id) for agent in lost}
+    found = [agent for agent in lost if places[agent.id] is not None]
+    with store.transaction():
+        for agent in found:
+            store.change(agent.id, time.time(), worktree=str(places[agent.id]))
+    return _copied(store, found)
+
+
+def _copied(store: Store, agents: Sequence[Agent]) -> list[Agent]:
+    """These agents as they are now, also where a store that is lost would be made anew from."""
+    changed = [store.agent(agent.id) for agent in agents]
+    for agent in changed:
+        reconcile.copy_row(agent, store.intent(agent.id))
+    return changed
+
+
+def _missing(agent: Agent) -> str:
+    """What is to be said about a worktree that git cannot find again."""
+    if not Path(agent.worktree).is_dir():
+        return (
+            f"{agent.name}: its worktree {agent.worktree} is gone (fleet kill {agent.name} tidies up; "
+            "if it was moved: git worktree repair PLACE, then this again)"
+        )
+    return f"{agent.name}: {agent.worktree} is no worktree any more, it has no .git (fleet kill {agent.name} keeps what is in it)"
