@@ -33,6 +33,8 @@ class Action:
     """Place in the footer, 1 first; 0 is not shown there."""
     is_global: bool = False
     """Makes sense without any agent."""
+    beside: str = ""
+    """The action whose row in the sheet of keys this one's keys share."""
 
 
 def _list(
@@ -41,8 +43,8 @@ def _list(
     return Action(name, tuple(keys.split()), label, says, group, "list", footer, is_global)
 
 
-def _leader(name: str, keys: str, says: str, group: str) -> Action:
-    return Action(name, tuple(keys.split()), says, says, group, "leader")
+def _leader(name: str, keys: str, says: str, group: str, *, beside: str = "") -> Action:
+    return Action(name, tuple(keys.split()), says, says, group, "leader", beside=beside)
 
 
 ACTIONS: tuple[Action, ...] = (
@@ -98,11 +100,10 @@ ACTIONS: tuple[Action, ...] = (
     Action("leave", ("ctrl+q", "f12"), "back to the list", "back to the list", "Keys", "typing"),
     Action("leader", ("ctrl+]", "f11"), "more keys", "more keys", "Keys", "typing"),
     _leader("leader-next", "n", "next that needs you", "Go"),
-    _leader("leader-previous", "N", "previous that needs you", "Go"),
-    _leader("leader-jump", "1 2 3 4 5 6 7 8 9", "pane, keep typing", "Go"),
+    _leader("leader-previous", "N", "previous that needs you", "Go", beside="leader-next"),
     _leader("leader-down", "j", "next, keep typing", "Go"),
-    _leader("leader-up", "k", "previous, keep typing", "Go"),
-    _leader("leader-list", "l", "back to the list", "Go"),
+    _leader("leader-up", "k", "previous, keep typing", "Go", beside="leader-down"),
+    _leader("leader-jump", "1 2 3 4 5 6 7 8 9", "pane, keep typing", "Go"),
     _leader("leader-last", "tab", "last agent", "Go"),
     _leader("leader-zoom", "z", "zoom", "Look"),
     _leader("leader-side", "b", "hide the list", "Look"),
@@ -111,7 +112,8 @@ ACTIONS: tuple[Action, ...] = (
     _leader("leader-shell", "t", "shell in the worktree", "Do"),
     _leader("leader-palette", "p", "palette", "Do"),
     _leader("leader-stop", "x", "stop, asks first", "Do"),
-    _leader("leader-help", "?", "all keys", "Do"),
+    _leader("leader-list", "l", "back to the list", "Keys", beside="leave"),
+    _leader("leader-help", "?", "all keys", "Keys"),
 )
 
 BY_ID = {action.id: action for action in ACTIONS}

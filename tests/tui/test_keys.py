@@ -10,12 +10,12 @@ import pytest
 from fleet_tui import paths
 from fleet_tui.errors import UsageError
 from fleet_tui.tui import keys
-from fleet_tui.tui.actions import ACTIONS, GROUPS
+from fleet_tui.tui.actions import ACTIONS, GROUPS, in_context
 from fleet_tui.tui.screens.agent_actions import AgentActions
 from fleet_tui.tui.screens.layout_actions import LayoutActions
 from fleet_tui.tui.screens.list_actions import ListActions
 from fleet_tui.tui.screens.looking_back import LookingBack
-from fleet_tui.tui.screens.typing_mode import TypingMode
+from fleet_tui.tui.screens.typing_mode import TypingMode, leader_groups
 
 
 def test_every_action_can_be_done_and_is_in_a_group() -> None:
@@ -122,3 +122,21 @@ def test_keys_may_be_written_as_the_screen_shows_them() -> None:
     assert keys.normal("esc") == "escape"
     assert keys.normal("ctrl+pgup") == "ctrl+pageup"
     assert keys.resolve({"look-back": ["pgup"]}).shown("look-back") == "pgup"
+
+
+def test_what_may_follow_the_leader_is_a_low_sheet_of_four_columns() -> None:
+    groups = leader_groups(keys.resolve({}))
+
+    assert [name for name, _ in groups] == ["Go", "Look", "Do", "Keys"]
+    assert max(len(rows) for _, rows in groups) == 4
+    shown = " ".join(chords for _, rows in groups for chords, _ in rows).split()
+    bound = {keys.show(chord) for action in in_context("leader") for chord in keys.short(action.keys)}
+    assert bound | {"ctrl+]", "ctrl+q", "esc"} == set(shown)
+    assert len(shown) == len(set(shown)), "each key once"
+
+
+def test_the_sheet_shows_no_key_that_was_taken_away() -> None:
+    groups = dict(leader_groups(keys.resolve({"leader-next": [], "leader-list": []})))
+
+    assert ("N", "previous that needs you") in groups["Go"]
+    assert ("ctrl+q", "back to the list") in groups["Keys"]

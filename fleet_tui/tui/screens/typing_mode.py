@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from textual.timer import Timer
 
-from fleet_tui.tui.actions import Action, in_context
+from fleet_tui.tui.actions import GROUPS, Action, in_context
 from fleet_tui.tui.keys import Keymap, event_key, latin, short, show
 from fleet_tui.tui.screens.gone import GoneDialog
 from fleet_tui.tui.widgets.pane import Pane
@@ -202,12 +202,20 @@ class TypingMode:
 
 
 def leader_groups(keymap: Keymap) -> list[Group]:
-    """What may follow the leader, in columns."""
-    groups: dict[str, list[tuple[str, str]]] = {}
-    for action in in_context("leader"):
-        chords = keymap.of(action.id)
-        if chords:
-            groups.setdefault(action.group, []).append((" ".join(map(show, short(chords))), action.says))
+    """What may follow the leader, in columns; keys that belong together share a row."""
     leader, leave = keymap.shown("leader"), keymap.shown("leave")
-    ends = [(leader, f"send {leader} itself"), (leave, "back to the list"), ("esc", "close this")]
-    return [*groups.items(), ("Keys", ends)]
+    rows: dict[str, tuple[str, list[str], str]] = {
+        "leader": ("Keys", [leader], f"send {leader} itself"),
+        "leave": ("Keys", [leave], "back to the list"),
+    }
+    for action in in_context("leader"):
+        chords = list(map(show, short(keymap.of(action.id))))
+        if action.beside in rows:
+            rows[action.beside][1].extend(chords)
+        elif chords:
+            rows[action.id] = (action.group, chords, action.says)
+    rows["escape"] = ("Keys", ["esc"], "close this")
+    groups: dict[str, list[tuple[str, str]]] = {name: [] for name in GROUPS}
+    for group, shown, says in rows.values():
+        groups[group].append((" ".join(shown), says))
+    return [(name, keys) for name, keys in groups.items() if keys]
