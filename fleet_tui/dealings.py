@@ -25,6 +25,7 @@ from fleet_tui.prompts import ENDED, Program, Prompts, Step
 from fleet_tui.screen import Screen
 from fleet_tui.signals import Signals, at_path, in_values, told
 from fleet_tui.status import REPORT_BYTES, Judge, Observed
+from fleet_tui.values import asdict
 
 SCREEN_SECONDS = 0.1
 """How often a screen that changes is read for signs of the program's status."""
@@ -434,4 +435,5 @@ def plain(observed: Observed) -> dict[str, Any]:
         "text": observed.text,
         "rule": observed.rule,
         "choices": [[choice.number, choice.label] for choice in observed.choices],
+        "wish": asdict(observed.wish),
     }

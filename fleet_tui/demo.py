@@ -34,6 +34,16 @@ AGENTS = (
 PROJECT = "clockwork"
 VARIABLES = ("XDG_STATE_HOME", "XDG_DATA_HOME", "XDG_CONFIG_HOME", "XDG_RUNTIME_DIR")
 
+_SIGNS = {
+    "careful": """
+[[status.screen]]
+name = "command"
+match = 'May I run this command\\? Reason: (?P<reason>.+?) \\$ (?P<text>(?P<command>.+?)) 1\\. '
+status = "blocked"
+kind = "permission"
+"""
+}
+"""Where more than reports tell what an agent does."""
 _FILES = {
     "README.md": "# clockwork\n\nA small library about time.\n",
     "clockwork/__init__.py": '"""A small library about time."""\n',
@@ -134,7 +144,7 @@ def _profiles(folder: Path) -> None:
     for profile, _, _ in AGENTS:
         script = SCRIPTS / f"{profile}.py"
         text = f'program = "{sys.executable}"\n\n[start]\nargs = ["-u", "{script}"]\n\n[status]\nquiet_is_idle = false\nreports = true\n'
-        (place / f"{profile}.toml").write_text(text, encoding="utf-8")
+        (place / f"{profile}.toml").write_text(text + _SIGNS.get(profile, ""), encoding="utf-8")
 
 
 # ── the caretaker ───────────────────────────────────────────────────────────────────────────────────────────────

@@ -51,6 +51,18 @@ ENDED = frozenset(
 
 
 @dataclass(frozen=True, slots=True)
+class Wish:
+    """What a blocked agent asks to be allowed, as far as it says."""
+
+    command: str = ""
+    """As it would be run."""
+    reason: str = ""
+    """Why, in its own words."""
+    touches: str = ""
+    """The file that it is about."""
+
+
+@dataclass(frozen=True, slots=True)
 class Evidence:
     """Why an agent has the status it has."""
 
@@ -62,6 +74,7 @@ class Evidence:
     """The sign by which the source was understood."""
     choices: tuple[tuple[str, str], ...] = ()
     """For blocked: number and label of each answer that can be given."""
+    wish: Wish = Wish()
 
 
 @dataclass(frozen=True, slots=True)

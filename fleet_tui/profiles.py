@@ -440,6 +440,7 @@ def _rule(table: _Table, *, is_seen: bool) -> Rule:
         where={path: where.pattern(path) for path in where.names()},
         text="" if is_seen else table.text("text"),
         reset="" if is_seen else table.pattern("reset"),
+        wish={} if is_seen else _wish(table.table("wish")),
         lines=table.number("lines", SCREEN_LINES),
         over=table.texts("over"),
         keeps=table.texts("keeps"),
@@ -448,6 +449,10 @@ def _rule(table: _Table, *, is_seen: bool) -> Rule:
         buttons=table.texts("buttons"),
         has_letters=table.truth("letters"),
     )
+
+
+def _wish(table: _Table) -> Mapping[str, str]:
+    return {name: table.text(name) for name in ("command", "reason", "touches") if table.has(name)}
 
 
 # ── starting ──

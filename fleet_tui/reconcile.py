@@ -17,10 +17,10 @@ from typing import Any
 from fleet_tui import paths
 from fleet_tui.errors import FleetError
 from fleet_tui.holder import Exit, Killed, read_events, read_exit, read_holder, read_record, trying_lock
-from fleet_tui.models import Agent, Batch, Evidence, Status
+from fleet_tui.models import Agent, Batch, Evidence, Status, Wish
 from fleet_tui.processes import boot_id, machine_id
 from fleet_tui.store import Store
-from fleet_tui.values import replace
+from fleet_tui.values import known, replace
 
 JUST_ENDED_SECONDS = 5.0
 
@@ -119,6 +119,7 @@ def _project(store: Store, agent: Agent, event: Mapping[str, Any]) -> None:
             at,
             str(data.get("rule", "")),
             _choices(data),
+            _wish(data),
         )
         store.change(
             agent.id,
@@ -143,6 +144,11 @@ def _project(store: Store, agent: Agent, event: Mapping[str, Any]) -> None:
 def _choices(data: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
     given = data.get("choices", ())
     return tuple((str(one[0]), str(one[1])) for one in given if isinstance(one, list) and len(one) == 2)
+
+
+def _wish(data: Mapping[str, Any]) -> Wish:
+    given = data.get("wish", {})
+    return Wish(**{name: str(said) for name, said in known(Wish, given).items()})
 
 
 def _mark_end(store: Store, agent: Agent, folder: Path) -> None:

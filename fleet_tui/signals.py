@@ -11,10 +11,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from fleet_tui import patience
-from fleet_tui.models import Status
+from fleet_tui.models import Status, Wish
 from fleet_tui.values import asdict, dataclass, field, known
 
 MAX_TEXT = 300
+MAX_COMMAND = 4000
 SCREEN_LINES = 16
 """How many lines from the bottom a rule looks at, unless it says otherwise; blank ones do not count."""
 SCREEN_CHARS = 6000
@@ -44,7 +45,7 @@ class Rule:
     kind: str = ""
     """For blocked: what it waits for."""
     match: str = ""
-    """For titles and screens: a regular expression; its groups `text` and `reset` are told."""
+    """For titles and screens: a regular expression; its groups `text` and `reset` are told, and those of a wish."""
     where: Mapping[str, str] = field(default_factory=dict)
     """For hooks and events: a pattern for the whole value at each dotted path."""
     text: str = ""
@@ -52,6 +53,8 @@ class Rule:
     says something."""
     reset: str = ""
     """For hooks and events that tell of a limit: a pattern for when it ends, searched in what is told."""
+    wish: Mapping[str, str] = field(default_factory=dict)
+    """For hooks and events: command, reason and touches of what is asked, each written as `text` is."""
     keeps: tuple[str, ...] = ()
     """Statuses told by the same source that this one does not take the place of: an error outlasts its turn."""
     from_helpers: bool = False
@@ -149,6 +152,7 @@ class Sign:
     rule: Rule
     text: str = ""
     reset: str = ""
+    wish: Wish = Wish()
 
 
 # ── titles and screens ──────────────────────────────────────────────────────────────────────────────────────────
@@ -196,7 +200,12 @@ class Patterns:
 
 def _sign(rule: Rule, found: re.Match[str]) -> Sign:
     groups = found.groupdict()
-    return Sign(rule, told(groups.get("text") or ""), told(groups.get("reset") or ""))
+    return Sign(
+        rule,
+        told(groups.get("text") or ""),
+        told(groups.get("reset") or ""),
+        Wish(**{name: told(said or "") for name, said in known(Wish, groups).items()}),
+    )
 
 
 def flat(lines: Iterable[str]) -> str:
@@ -208,6 +217,12 @@ def told(text: str) -> str:
     """A text as it may be shown in a row: one line of bounded length without control characters."""
     words = "".join(char if char.isprintable() else " " for char in text[: MAX_TEXT * 4]).split()
     return " ".join(words)[:MAX_TEXT]
+
+
+def exact(command: str) -> str:
+    """A command as it is, lines and all, without what would move a terminal's cursor; a very long one ends in `…`."""
+    shown = "".join(char if char.isprintable() or char == "\n" else " " for char in command[:MAX_COMMAND])
+    return shown.strip() + ("…" if len(command) > MAX_COMMAND else "")
 
 
 # ── choices ─────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -305,8 +320,17 @@ def in_values(rules: Iterable[Rule], values: Mapping[str, Any]) -> Sign | None:
         if rule.where and all(_meets(values, path, wanted) for path, wanted in rule.where.items()):
             text = told(_first_text(values, rule.text))
             reset = re.search(rule.reset, text) if rule.reset else None
-            return Sign(rule, text, reset[0].strip() if reset else "")
+            return Sign(rule, text, reset[0].strip() if reset else "", _wish(rule, values))
     return None
+
+
+def _wish(rule: Rule, values: Mapping[str, Any]) -> Wish:
+    said = {name: _first_text(values, text) for name, text in rule.wish.items()}
+    return Wish(
+        command=exact(said.get("command", "")),
+        reason=told(said.get("reason", "")),
+        touches=told(said.get("touches", "")),
+    )
 
 
 def _meets(values: Mapping[str, Any], path: str, wanted: str) -> bool:

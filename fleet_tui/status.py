@@ -10,9 +10,10 @@ from __future__ import annotations
 import base64
 import binascii
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
-from fleet_tui.models import Status
+from fleet_tui.models import Status, Wish
 from fleet_tui.signals import (
     KINDS,
     Choice,
@@ -22,6 +23,7 @@ from fleet_tui.signals import (
     Sign,
     Signals,
     buttons,
+    flat,
     in_values,
     is_pointed_list,
     lettered_choices,
@@ -29,7 +31,7 @@ from fleet_tui.signals import (
     pointed_choices,
     told,
 )
-from fleet_tui.values import dataclass, replace
+from fleet_tui.values import dataclass, known, replace
 
 QUIET_SECONDS = 2.0
 """Without output for this long, a program is no longer taken for working."""
@@ -45,6 +47,8 @@ SILENT_START_SECONDS = 5.0
 QUIET_START_SECONDS = 1.0
 """The same for a program of which silence is the only sign that it waits."""
 REPORT_BYTES = 4096
+WISH_START = 40
+"""How much of a command, without its spaces, tells that the screen shows it."""
 
 REPORT, HOOK, EVENT, TITLE, SCREEN = "osc7501", "hook", "event", "title", "screen"
 RANKED = (REPORT, EVENT, TITLE, SCREEN)
@@ -74,6 +78,7 @@ class Observed:
     text: str = ""
     rule: str = ""
     choices: tuple[Choice, ...] = ()
+    wish: Wish = Wish()
     asked: int = 0
     """How many questions the program has asked so far: the same one twice is two."""
 
@@ -272,6 +277,7 @@ class Judge:
             source,
             str(told_last.get("text", "")),
             str(told_last.get("rule", "")),
+            wish=Wish(**known(Wish, told_last.get("wish", {}))),
         )
         self.output(now)
         self._current = self._told = observed
@@ -364,10 +370,19 @@ class Judge:
         if not observed.text:
             observed = replace(observed, text=next((one.text for one in same if one.text), ""))
         if observed.status is Status.BLOCKED:
-            observed = replace(observed, choices=self._dialog, asked=self._asked)
+            observed = replace(observed, choices=self._dialog, asked=self._asked, wish=self._shown_wish(same))
             if not observed.detail:
                 observed = replace(observed, detail=next((one.detail for one in same if one.detail), ""))
         return observed
+
+    def _shown_wish(self, same: Sequence[Observed]) -> Wish:
+        """What the dialog on the screen is about: of several requests that a hook told of, only one is asked there."""
+        screen = "".join(flat(self._lines).split())
+        for wish in (one.wish for one in same):
+            sign = "".join(wish.command.split()) or Path(wish.touches).name
+            if sign and sign[:WISH_START] in screen:
+                return wish
+        return Wish()
 
     def _choices(
         self, rule: Rule | None, lines: Sequence[str], painted: Painted | None
@@ -405,7 +420,7 @@ _SILENT = Observed(Status.UNKNOWN, source="silence", text="no output, and nothin
 def _observed(source: str, sign: Sign) -> Observed:
     rule = sign.rule
     detail = sign.reset if rule.status is Status.LIMITED else rule.kind
-    return Observed(rule.status, detail, source, sign.text, rule.name)
+    return Observed(rule.status, detail, source, sign.text, rule.name, wish=sign.wish)
 
 
 def _decoded(text: str) -> str:

@@ -16,7 +16,7 @@ from typing import Any
 
 from fleet_tui import reserve
 from fleet_tui.errors import NotFound, StoreError
-from fleet_tui.models import ENDED, Agent, Batch, Evidence, FleetState, Prompted, Receipt, Status
+from fleet_tui.models import ENDED, Agent, Batch, Evidence, FleetState, Prompted, Receipt, Status, Wish
 from fleet_tui.values import asdict, fields, known
 
 SCHEMA_VERSION = 3
@@ -477,9 +477,8 @@ def _to_column(agent: Agent, name: str) -> Any:
 def _evidence(values: Mapping[str, Any]) -> Evidence:
     """Also of what another version has written: unknown fields are passed over."""
     found = known(Evidence, values)
-    return Evidence(
-        **found | {"choices": tuple((str(key), str(says)) for key, says in found.get("choices", ()))}
-    )
+    choices = tuple((str(key), str(says)) for key, says in found.get("choices", ()))
+    return Evidence(**found | {"choices": choices, "wish": Wish(**known(Wish, found.get("wish", {})))})
 
 
 def _plain(value: Any) -> Any:

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from fleet_tui import profiles
-from fleet_tui.models import Status
+from fleet_tui.models import Status, Wish
 from fleet_tui.status import Judge
 
 pytestmark = pytest.mark.pure
@@ -38,6 +38,22 @@ def test_a_recorded_screen_is_understood(name: str) -> None:
     if found.status is Status.BLOCKED:
         assert found.text
         assert len(found.choices) >= 2
+
+
+@pytest.mark.parametrize("cols", [45, 80, 120])
+def test_a_recorded_question_tells_the_command_and_the_reason(cols: int) -> None:
+    said = {}
+    for program in ("codex", "qwen"):
+        recorded = json.loads((FOLDER / f"{program}-permission-{cols}.json").read_text())
+        judge = Judge(profiles.load(program).signals)
+        judge.showed(recorded["lines"], 0.0)
+        judge.settle(60.0)
+        said[program] = judge.status().wish
+
+    assert said == {
+        "codex": Wish("touch one.txt", "It writes outside."),
+        "qwen": Wish("touch one.txt"),
+    }
 
 
 def painted(recorded: dict[str, Any], row: int) -> list[tuple[str, object]]:

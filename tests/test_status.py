@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import base64
+from dataclasses import replace
 
 import pytest
 
 from fleet_tui import profiles
-from fleet_tui.models import Status
+from fleet_tui.models import Status, Wish
 from fleet_tui.signals import Rule, Signals
 from fleet_tui.status import DRAWN_SECONDS, HOLD_SECONDS, QUIET_SECONDS, SILENT_START_SECONDS, Judge
 
@@ -297,6 +298,28 @@ def test_words_and_choices_of_other_sources_are_added_to_a_report_without_any() 
     assert found.status().source == "osc7501"
     assert found.status().text == "May I go?"
     assert [choice.label for choice in found.status().choices] == ["Go", "Stay here for now"]
+
+
+def test_what_is_asked_is_told_only_of_the_request_whose_dialog_is_on_the_screen() -> None:
+    wish = {"command": "{input.command}", "reason": "{input.description}", "touches": "{input.file_path}"}
+    hook = Rule("asked", Status.BLOCKED, "permission", where={"event": "Ask"}, wish=wish)
+    found = rules(signals=replace(TITLES, hook=(hook,)))
+    found.reported("state=blocked:kind=permission", 1.0)
+    two_lines = {"command": "rm -rf build/ &&\npython -m build\x07", "description": "a clean\ntree"}
+    found.hooked({"event": "Ask", "input": two_lines}, 1.1)
+
+    found.showed(["May I run rm -rf bu", "ild/ && python -m build?", "1. Yes", "2. No"], 1.2)
+    judged(found, 1.2)
+    assert found.status().wish == Wish("rm -rf build/ &&\npython -m build", "a clean tree")
+
+    found.showed(["May I run git push?", "1. Yes", "2. No"], 1.3)
+    judged(found, 1.3)
+    assert found.status().wish == Wish()
+
+    found.hooked({"event": "Ask", "input": {"file_path": "/tree/src/a.py"}}, 1.4)
+    found.showed(["May I edit src/a.py?", "1. Yes", "2. No"], 1.5)
+    judged(found, 1.5)
+    assert found.status().wish == Wish(touches="/tree/src/a.py")
 
 
 def test_a_report_about_a_part_of_the_work_is_passed_over() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from fleet_tui.models import Agent, Base, Batch, Deed, Evidence, FleetState, Spending, Status, Usage
+from fleet_tui.models import Agent, Base, Batch, Deed, Evidence, FleetState, Spending, Status, Usage, Wish
 from fleet_tui.tui.exchange import Sights, Surroundings, Tool
 
 NOTHING_SEEN = Sights()
@@ -25,6 +25,7 @@ def agent(
     says: str = "",
     detail: str = "",
     choices: tuple[str, ...] = (),
+    wish: Wish = Wish(),  # noqa: B008 - it cannot be changed
 ) -> Agent:
     ended = NOW - since if status.has_ended else None
     return Agent(
@@ -46,6 +47,7 @@ def agent(
             says,
             NOW - since,
             choices=tuple((str(number), label) for number, label in enumerate(choices, start=1)),
+            wish=wish,
         ),
         status_since=NOW - since,
         started_at=NOW - since,
@@ -62,6 +64,7 @@ _AUTH = (
         "refactor-auth-B", Status.BLOCKED, batch="fan1", profile="codex", since=3 * MINUTE, detail="permission",
         says="run rm -rf build/ dist/ && python -m build?",
         choices=("Yes, run it", "Yes, and don't ask again for this command", "No, and tell it what to do instead"),
+        wish=Wish("rm -rf build/ dist/ && python -m build", "rebuild the wheel from a clean tree"),
     ),
     agent("refactor-auth-C", Status.DONE, batch="fan1", since=2 * MINUTE),
 )  # fmt: skip

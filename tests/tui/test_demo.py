@@ -13,7 +13,7 @@ import pytest
 
 from fleet_tui import demo
 from fleet_tui.fleet import Fleet
-from fleet_tui.models import Status
+from fleet_tui.models import Status, Wish
 
 
 def wait_for(condition: Callable[[], object], what: str, seconds: float = 20.0) -> None:
@@ -33,6 +33,11 @@ def place(monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
+def wished(fleet: Fleet, name: str) -> Wish | None:
+    evidence = fleet.find(name).evidence
+    return evidence.wish if evidence is not None else None
+
+
 def test_its_agents_edit_files_ask_and_finish_and_nothing_is_left(place: Path) -> None:
     before = dict(os.environ)
     with demo.staged() as project:
@@ -42,6 +47,8 @@ def test_its_agents_edit_files_ask_and_finish_and_nothing_is_left(place: Path) -
             return next((agent.status for agent in fleet.agents() if agent.name == name), None)
 
         wait_for(lambda: status("clean-build") is Status.BLOCKED, "the careful one asks")
+        wish = Wish("rm -r build/", "nothing in the code mentions it")
+        wait_for(lambda: wished(fleet, "clean-build") == wish, "and says what for")
         wait_for(lambda: status("add-parser") is Status.DONE, "the builder is done")
         wait_for(lambda: status("write-docs") is Status.DONE, "the writer is done")
         builder, careful = fleet.find("add-parser"), fleet.find("clean-build")

@@ -5,13 +5,15 @@ from __future__ import annotations
 import re
 import time
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from textual.pilot import Pilot
 from textual.widgets import Label
 
-from fleet_tui.models import Status
+from fleet_tui.models import FleetState, Status, Wish
 from fleet_tui.tui.exchange import Step
+from fleet_tui.tui.screens.answer import AnswerDialog
 from fleet_tui.tui.screens.fan_out import FanOut, Preview
 from fleet_tui.tui.screens.help import AllKeys
 from fleet_tui.tui.screens.progress import ProgressDialog
@@ -94,3 +96,57 @@ def test_the_palette_has_every_action_with_its_key_on_one_line() -> None:
         await until(pilot, lambda: ("undo", {}) in app.worker.asked)
 
     on_stage(go)
+
+
+def test_an_answer_is_given_to_the_exact_command_with_its_reason_and_what_it_touches(tmp_path: Path) -> None:
+    (tmp_path / "build").mkdir()
+    wish = Wish("rm -rf build/ gone/ &&\n  tar xf /etc/hostname > out.log", "a clean tree")
+    state = changed("refactor-auth-B", wish, tmp_path)
+
+    async def go(app: StageApp, pilot: Pilot[None]) -> None:
+        await pilot.press("a")
+        await until(pilot, lambda: isinstance(app.screen, AnswerDialog) and "1" in text_of(app))
+        shown = [line.strip(" │") for line in text_of(app).splitlines()]
+        found = "\n".join(shown)
+        assert re.search(r"\$ rm -rf build/ gone/ &&\n.*  tar xf /etc/hostname > out\.log", found), found
+        assert re.search(r"why +a clean tree", found)
+        assert re.search(r"touches +build/, out\.log, /etc/hostname", found), found
+
+    on_stage(go, state=state)
+
+
+def test_what_an_agent_does_not_say_is_not_shown_with_its_question(tmp_path: Path) -> None:
+    state = changed("refactor-auth-B", Wish(touches=f"{tmp_path}/src/a.py"), tmp_path)
+
+    async def go(app: StageApp, pilot: Pilot[None]) -> None:
+        await pilot.press("a")
+        await until(pilot, lambda: isinstance(app.screen, AnswerDialog) and "waits 3m" in text_of(app))
+        found = text_of(app)
+        assert re.search(r"touches +src/a\.py", found)
+        assert "  why  " not in found.replace("e why", "")
+        assert "$ " not in found
+
+    on_stage(go, state=state)
+
+
+def test_a_command_that_is_too_long_says_that_there_is_more(tmp_path: Path) -> None:
+    wish = Wish("\n".join(f"echo {number}" for number in range(80)))
+
+    async def go(app: StageApp, pilot: Pilot[None]) -> None:
+        await pilot.press("a")
+        await until(pilot, lambda: isinstance(app.screen, AnswerDialog) and "echo 3" in text_of(app))
+        assert re.search(r"… \d+ more lines", text_of(app))
+        assert "Yes, run it" in text_of(app), "the choices are still there"
+
+    on_stage(go, state=changed("refactor-auth-B", wish, tmp_path))
+
+
+def changed(name: str, wish: Wish, worktree: Path) -> FleetState:
+    """The small fleet with another wish of one agent."""
+    agents = tuple(
+        replace(one, worktree=str(worktree), evidence=replace(one.evidence, wish=wish))
+        if one.name == name and one.evidence is not None
+        else one
+        for one in states.SMALL.agents
+    )
+    return replace(states.SMALL, agents=agents)

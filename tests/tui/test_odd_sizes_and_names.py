@@ -125,7 +125,7 @@ def test_a_tiny_terminal_has_all_choices_of_a_question() -> None:
         await pilot.press("a")
         await until(pilot, lambda: isinstance(app.screen, AnswerDialog))
         await until(pilot, lambda: " 3   No, and tell it" in text_of(app))
-        assert "run rm -rf build/ dist/" in text_of(app)
+        assert "$ rm -rf build/ dist/" in text_of(app)
         assert "esc later" in text_of(app)
 
     on_stage(go, (40, 12))

@@ -99,11 +99,12 @@ def key() -> str:
         termios.tcsetattr(0, termios.TCSADRAIN, before)
 
 
-def choose(question: str, *choices: str, kind: str = "permission") -> int:
+def choose(question: str, *choices: str, kind: str = "permission", is_shown: bool = True) -> int:
     """Wait for the number of a choice; the first is 1."""
     report("blocked", kind, question)
     say()
-    say(f"  {BOLD}{question}{OFF}", 0)
+    if is_shown:
+        say(f"  {BOLD}{question}{OFF}", 0)
     for number, choice in enumerate(choices, start=1):
         say(f"  {CYAN}{number}.{OFF} {choice}", 0)
     while True:
@@ -114,8 +115,13 @@ def choose(question: str, *choices: str, kind: str = "permission") -> int:
             return int(pressed)
 
 
-def ask(question: str) -> bool:
-    return choose(question, "Yes", "No") == 1
+def may_run(command: str, *, reason: str) -> bool:
+    """Ask whether a command may be run, as agents do: the command and the reason stand above the choices."""
+    say()
+    say(f"  {BOLD}May I run this command?{OFF}", 0)
+    say(f"  {DIM}Reason: {reason}{OFF}", 0)
+    say(f"  {CYAN}${OFF} {command}", 0)
+    return choose(f"run {command}?", "Yes, run it", "No, leave it", is_shown=False) == 1
 
 
 def listen(text: str, *, is_told: bool = True) -> None:

@@ -3,7 +3,7 @@
 import shutil
 from pathlib import Path
 
-from fleet_tui.data.demo.acting import GREEN, OFF, ask, begin, listen, read, say, think
+from fleet_tui.data.demo.acting import GREEN, OFF, begin, listen, may_run, read, say, think
 
 
 def main() -> None:
@@ -13,7 +13,7 @@ def main() -> None:
     read("build/older.txt")
     say()
     say("Nothing in the code mentions build/.")
-    if ask("run rm -r build/ ?"):
+    if may_run("rm -r build/", reason="nothing in the code mentions it"):
         shutil.rmtree(Path("build"))
         say(f"{GREEN}●{OFF} removed build/")
         think("Checking that nothing misses it", 1.5)

@@ -2,21 +2,34 @@
 
 from __future__ import annotations
 
+import os
+import textwrap
 from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from textual import events, on
+from textual.containers import Horizontal, Vertical
 from textual.widget import Widget
 from textual.widgets import Input, Static
 
 from fleet_tui.listing import age, word
-from fleet_tui.models import Agent
+from fleet_tui.models import Agent, Wish
 from fleet_tui.tui.screens.dialog import NARROW, Dialog
 from fleet_tui.tui.widgets.lines import CHIP_HERE, Line, clean, content
 from fleet_tui.tui.widgets.statuses import ROLES, glyph
 
+if TYPE_CHECKING:
+    from fleet_tui.commandline import Part
+
 OPEN, WHY = "open", "why"
 """What else can be asked for than an answer."""
 WIDTH = 74
+BLOCK_WIDTH = 60
+"""Of a command, without its frame."""
+TAKEN_LINES, LEAST_LINES = 14, 2
+"""Of the dialog without command and choices, and of the command where there is hardly room."""
+MOST_PATHS = 6
 _SAYS = {
     "permission": "It asks whether it may do this:",
     "trust": "It asks whether this folder is to be trusted:",
@@ -60,12 +73,42 @@ class AnswerDialog(Dialog[tuple[str, str]]):
         if self._takes_words:
             yield Static(content(((text, "bold"),)), classes="asked")
         else:
-            yield Static(_SAYS.get(self._agent.status_detail, "It waits for an answer:"), classes="says")
-            yield Static(content(((text or "its pane shows what", "bold"),)), classes="block")
+            yield from self._asked(text)
         for place, (number, label) in enumerate(self._choices):
             yield Static(content(_choice(number, clean(label), is_first=place == 0)), classes="choice")
         if self._takes_words:
             yield Words(self._numbers, placeholder="type an answer of your own", id="words")
+
+    def _asked(self, text: str) -> Iterable[Widget]:
+        """What it wants to do, and what it says about it; a row only where something is known."""
+        wish = self._agent.evidence.wish if self._agent.evidence is not None else Wish()
+        if wish.command:
+            yield Static("It wants to run a command:", classes="says")
+            yield Horizontal(
+                Static(content((("$", "bold accent"),)), classes="prompt"),
+                Static(content(self._command(wish.command))),
+                classes="block",
+            )
+        else:
+            yield Static(_SAYS.get(self._agent.status_detail, "It waits for an answer:"), classes="says")
+            yield Static(content(((text or "its pane shows what", "bold"),)), classes="block")
+        touches = ", ".join(touched(wish, Path(self._agent.worktree)))
+        facts = [("why", wish.reason), ("touches", touches)]
+        known = [(label, clean(said)) for label, said in facts if said and said != text]
+        if known:
+            yield Vertical(*(_fact(label, said) for label, said in known), classes="facts")
+
+    def _command(self, command: str) -> Line:
+        """All of it, or as much as leaves the choices on the screen and the number of lines that its pane has more."""
+        wrapped = [
+            part for line in command.splitlines() for part in (textwrap.wrap(line, BLOCK_WIDTH) or [""])
+        ]
+        room = max(LEAST_LINES, self.app.size.height - TAKEN_LINES - len(self._choices))
+        if len(wrapped) <= room:
+            return ((command, "bold"),)
+        more = len(wrapped) - room + 1
+        shown = "\n".join(wrapped[: room - 1])
+        return (shown, "bold"), (f"\n… {more} more lines; ↵ shows its pane", "muted")
 
     def on_mount(self) -> None:
         super().on_mount()
@@ -127,6 +170,44 @@ class Words(Input):
     def on_key(self, event: events.Key) -> None:
         if not self.value and event.character in self._numbers:
             event.prevent_default()
+
+
+def _fact(label: str, said: str) -> Widget:
+    return Horizontal(Static(label, classes="label"), Static(said, markup=False), classes="fact")
+
+
+def touched(wish: Wish, worktree: Path) -> list[str]:
+    """The file that is to be changed, or the paths that a command names: those that are there, and those it writes to."""
+    if not wish.command:
+        return [_from(wish.touches, worktree)] if wish.touches else []
+    from fleet_tui import commandline
+
+    try:
+        parts = commandline.read(wish.command)
+    except commandline.Unreadable:
+        return []
+    named = list(dict.fromkeys(_from(path, worktree) for part in parts for path in _paths(part, worktree)))
+    more = [f"{len(named) - MOST_PATHS} more"] if len(named) > MOST_PATHS else []
+    return named[:MOST_PATHS] + more
+
+
+def _paths(part: Part, worktree: Path) -> list[str]:
+    first, *others = part.words
+    words = [word.text for word in others if word.is_fixed and not word.text.startswith("-")]
+    return words if first.text.startswith(">") else [word for word in words if _is_there(word, worktree)]
+
+
+def _is_there(name: str, worktree: Path) -> bool:
+    try:
+        return os.path.lexists(worktree / Path(name).expanduser())
+    except (OSError, ValueError, RuntimeError):
+        return False
+
+
+def _from(path: str, worktree: Path) -> str:
+    """As seen from the worktree."""
+    inside = path.removeprefix(f"{worktree}/")
+    return inside or path
 
 
 def _choice(number: str, label: str, *, is_first: bool) -> Line:
