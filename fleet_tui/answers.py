@@ -65,7 +65,7 @@ def understand(answer: str, observed: Observed, signals: Signals) -> Meant:
     if chosen is not None:
         is_no = re.match(signals.deny, chosen.label) is not None
         return Meant(chosen, key=signals.deny_key if is_no else "")
-    free = _free(observed.choices, signals)
+    free = signals.free_choice(observed.choices)
     if free is not None and not said.isdigit():
         # A control character would be a key.
         return Meant(free, told(said))
@@ -102,12 +102,6 @@ def _yes_or_no(said: str, choices: Sequence[Choice], signals: Signals) -> Choice
 def _beginning(said: str, choices: Sequence[Choice]) -> Choice | None:
     found = [choice for choice in choices if len(said) > 1 and choice.label.lower().startswith(said)]
     return found[0] if len(found) == 1 else None
-
-
-def _free(choices: Sequence[Choice], signals: Signals) -> Choice | None:
-    if not signals.free:
-        return None
-    return next((choice for choice in choices if re.search(signals.free, choice.label)), None)
 
 
 def decision(choice: Choice, observed: Observed, signals: Signals) -> str:

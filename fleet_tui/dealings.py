@@ -435,5 +435,6 @@ def plain(observed: Observed) -> dict[str, Any]:
         "text": observed.text,
         "rule": observed.rule,
         "choices": [[choice.number, choice.label] for choice in observed.choices],
+        "takes_words": observed.takes_words,
         "wish": asdict(observed.wish),
     }

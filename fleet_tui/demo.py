@@ -41,9 +41,13 @@ name = "command"
 match = 'May I run this command\\? Reason: (?P<reason>.+?) \\$ (?P<text>(?P<command>.+?)) 1\\. '
 status = "blocked"
 kind = "permission"
-"""
+""",
+    "picky": """
+[answer]
+free = "Something else"
+""",
 }
-"""Where more than reports tell what an agent does."""
+"""How an agent asks, where its reports alone do not tell."""
 _FILES = {
     "README.md": "# clockwork\n\nA small library about time.\n",
     "clockwork/__init__.py": '"""A small library about time."""\n',

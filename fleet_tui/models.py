@@ -74,6 +74,8 @@ class Evidence:
     """The sign by which the source was understood."""
     choices: tuple[tuple[str, str], ...] = ()
     """For blocked: number and label of each answer that can be given."""
+    takes_words: bool = False
+    """For blocked: whether one of the choices takes words of one's own."""
     wish: Wish = Wish()
 
 

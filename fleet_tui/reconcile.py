@@ -119,6 +119,7 @@ def _project(store: Store, agent: Agent, event: Mapping[str, Any]) -> None:
             at,
             str(data.get("rule", "")),
             _choices(data),
+            data.get("takes_words") is True,
             _wish(data),
         )
         store.change(

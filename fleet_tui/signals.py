@@ -125,6 +125,12 @@ class Signals:
         rules = (*self.title, *self.screen, *self.event)
         return self.reports or any(rule.status in calm for rule in rules)
 
+    def free_choice(self, choices: Iterable[Choice]) -> Choice | None:
+        """The one that takes words."""
+        if not self.free:
+            return None
+        return next((choice for choice in choices if re.search(self.free, choice.label)), None)
+
     def to_plain(self) -> dict[str, Any]:
         return asdict(self)
 

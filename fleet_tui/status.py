@@ -78,6 +78,8 @@ class Observed:
     text: str = ""
     rule: str = ""
     choices: tuple[Choice, ...] = ()
+    takes_words: bool = False
+    """Whether one of them does."""
     wish: Wish = Wish()
     asked: int = 0
     """How many questions the program has asked so far: the same one twice is two."""
@@ -370,7 +372,13 @@ class Judge:
         if not observed.text:
             observed = replace(observed, text=next((one.text for one in same if one.text), ""))
         if observed.status is Status.BLOCKED:
-            observed = replace(observed, choices=self._dialog, asked=self._asked, wish=self._shown_wish(same))
+            observed = replace(
+                observed,
+                choices=self._dialog,
+                takes_words=self._signals.free_choice(self._dialog) is not None,
+                asked=self._asked,
+                wish=self._shown_wish(same),
+            )
             if not observed.detail:
                 observed = replace(observed, detail=next((one.detail for one in same if one.detail), ""))
         return observed

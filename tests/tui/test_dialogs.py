@@ -17,6 +17,7 @@ from fleet_tui.tui.screens.answer import AnswerDialog
 from fleet_tui.tui.screens.fan_out import FanOut, Preview
 from fleet_tui.tui.screens.help import AllKeys
 from fleet_tui.tui.screens.progress import ProgressDialog
+from fleet_tui.tui.screens.why import WhyDialog
 from tests.tui import states
 from tests.tui.stage import StageApp, until
 from tests.tui.test_dashboard import on_stage
@@ -127,6 +128,28 @@ def test_what_an_agent_does_not_say_is_not_shown_with_its_question(tmp_path: Pat
         assert "$ " not in found
 
     on_stage(go, state=state)
+
+
+def test_words_can_be_typed_only_where_the_program_takes_them() -> None:
+    asking = states.agent(
+        "a", Status.BLOCKED, batch="b", detail="question", says="Which way?", choices=("This", "That")
+    )
+    assert asking.evidence is not None
+    free = replace(asking, evidence=replace(asking.evidence, takes_words=True))
+
+    async def plain_question(app: StageApp, pilot: Pilot[None]) -> None:
+        await pilot.press("a")
+        await until(pilot, lambda: isinstance(app.screen, AnswerDialog) and "That" in text_of(app))
+        assert "of your own" not in text_of(app)
+        await pilot.press("e")
+        await until(pilot, lambda: isinstance(app.screen, WhyDialog))
+
+    async def free_question(app: StageApp, pilot: Pilot[None]) -> None:
+        await pilot.press("a")
+        await until(pilot, lambda: isinstance(app.screen, AnswerDialog) and "of your own" in text_of(app))
+
+    on_stage(plain_question, state=FleetState((asking,), ()))
+    on_stage(free_question, state=FleetState((free,), ()))
 
 
 def test_a_command_that_is_too_long_says_that_there_is_more(tmp_path: Path) -> None:

@@ -116,10 +116,15 @@ def selected(driven: Driven) -> str:
     return driven.desk.agent.name if driven.desk.agent is not None else ""
 
 
+def take_words() -> None:
+    """Let programs take words where they ask for something else."""
+    paths.user_profiles().mkdir(parents=True)
+    (paths.user_profiles() / "shell.toml").write_text('[answer]\nfree = "Something else"\n')
+
+
 @pytest.mark.slow
 def test_a_question_takes_words_of_ones_own(fleet: Fleet, repository: Path) -> None:
-    (paths.user_profiles()).mkdir(parents=True)
-    (paths.user_profiles() / "shell.toml").write_text('[answer]\nfree = "Something else"\n')
+    take_words()
     agent = asking(fleet, "fix", "question", "Which colour?", "Red", "Something else", "--words")
 
     async def go() -> None:
@@ -139,6 +144,7 @@ def test_a_question_takes_words_of_ones_own(fleet: Fleet, repository: Path) -> N
 def test_a_number_is_a_choice_where_words_are_taken_too_unless_words_are_being_written(
     fleet: Fleet, repository: Path
 ) -> None:
+    take_words()
     agent = asking(fleet, "fix", "question", "Which colour?", "Red", "Green", "Something else")
 
     async def go() -> None:

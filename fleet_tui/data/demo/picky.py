@@ -2,7 +2,7 @@
 
 from fleet_tui.data.demo.acting import begin, choose, listen, read, say, think, write
 
-WAYS = ("Freeze the clock in the test", "Widen the time-out to 2 s")
+WAYS = ("Freeze the clock in the test", "Widen the time-out to 2 s", "Something else")
 
 
 def main() -> None:
@@ -10,9 +10,10 @@ def main() -> None:
     read("clockwork/clock.py")
     think("Running the test a hundred times", 1.5)
     chosen = choose("How should I make the test stable?", *WAYS, kind="question")
-    write("TODO.md", f"- {WAYS[chosen - 1]}\n")
-    say(f"{WAYS[chosen - 1]}: noted.")
-    listen(WAYS[chosen - 1])
+    way = WAYS[chosen - 1] if chosen < len(WAYS) else input("  What else? ").strip()
+    write("TODO.md", f"- {way}\n")
+    say(f"{way}: noted.")
+    listen(way)
 
 
 if __name__ == "__main__":

@@ -53,8 +53,13 @@ class AnswerDialog(Dialog[tuple[str, str]]):
         return self._agent
 
     @property
-    def _takes_words(self) -> bool:
+    def _is_question(self) -> bool:
         return self._agent.status_detail == "question"
+
+    @property
+    def _takes_words(self) -> bool:
+        evidence = self._agent.evidence
+        return self._is_question and evidence is not None and evidence.takes_words
 
     @property
     def _numbers(self) -> frozenset[str]:
@@ -70,7 +75,7 @@ class AnswerDialog(Dialog[tuple[str, str]]):
 
     def body(self) -> Iterable[Widget]:
         text = clean(self._agent.evidence.text) if self._agent.evidence is not None else ""
-        if self._takes_words:
+        if self._is_question:
             yield Static(content(((text, "bold"),)), classes="asked")
         else:
             yield from self._asked(text)
