@@ -109,7 +109,7 @@ ACTIONS: tuple[Action, ...] = (
     _leader("leader-side", "b", "hide the list", "Look"),
     _leader("leader-copy", "y", "scroll and copy", "Look"),
     _leader("leader-why", "e", "why this status", "Look"),
-    _leader("leader-shell", "t", "shell in the worktree", "Do"),
+    _leader("leader-shell", "t", "shell", "Do"),
     _leader("leader-palette", "p", "palette", "Do"),
     _leader("leader-stop", "x", "stop, asks first", "Do"),
     _leader("leader-list", "l", "back to the list", "Keys", beside="leave"),

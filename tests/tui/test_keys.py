@@ -16,6 +16,7 @@ from fleet_tui.tui.screens.layout_actions import LayoutActions
 from fleet_tui.tui.screens.list_actions import ListActions
 from fleet_tui.tui.screens.looking_back import LookingBack
 from fleet_tui.tui.screens.typing_mode import TypingMode, leader_groups
+from fleet_tui.tui.widgets.which_key import key_columns
 
 
 def test_every_action_can_be_done_and_is_in_a_group() -> None:
@@ -133,6 +134,9 @@ def test_what_may_follow_the_leader_is_a_low_sheet_of_four_columns() -> None:
     bound = {keys.show(chord) for action in in_context("leader") for chord in keys.short(action.keys)}
     assert bound | {"ctrl+]", "ctrl+q", "esc"} == set(shown)
     assert len(shown) == len(set(shown)), "each key once"
+    lines = ["".join(text for text, _ in line) for line in key_columns(groups, 114, 7)]
+    assert len(lines) == 6, "also in a terminal of 120 columns"
+    assert all(says in "\n".join(lines) for _, rows in groups for _, says in rows), "and nothing is cut"
 
 
 def test_the_sheet_shows_no_key_that_was_taken_away() -> None:

@@ -108,7 +108,7 @@ class AllKeys(Lines):
         return len(self._everything(self.size.width))
 
     def _everything(self, width: int) -> list[Line]:
-        found: list[Line] = [(), *key_columns(self._groups(), width, 5, least=30)]
+        found: list[Line] = [(), *key_columns(self._groups(), width, 5)]
         if not self._wanted:
             found += [(), *self._legend(width), (), self._exits()]
         return found

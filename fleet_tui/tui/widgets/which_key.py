@@ -29,37 +29,56 @@ class KeyColumns(Lines):
         return key_columns(self._groups, width, self._key_width)
 
 
-def key_columns(
-    groups: Sequence[Group], width: int, key_width: int, *, gap: int = 3, least: int = 28
-) -> list[Line]:
-    """As many columns as fit; groups that do not go below, in rows of columns."""
+def key_columns(groups: Sequence[Group], width: int, key_width: int, *, gap: int = 3) -> list[Line]:
+    """As many columns as fit without cutting anything; groups that do not go below, in rows of columns."""
     if not groups:
         return [(("no key does that", "muted"),)]
-    columns = max(1, min(len(groups), (width + gap) // (least + gap)))
+    widths = _column_widths([_needs(keys, key_width) for _, keys in groups], width, gap)
     lines: list[Line] = []
-    for first in range(0, len(groups), columns):
+    for first in range(0, len(groups), len(widths)):
         if lines:
             lines.append(())
-        lines += _band(
-            groups[first : first + columns], (width - gap * (columns - 1)) // columns, key_width, gap
-        )
+        lines += _band(groups[first : first + len(widths)], widths, key_width, gap)
     return lines
 
 
-def _band(groups: Sequence[Group], column: int, key_width: int, gap: int) -> list[Line]:
+def _needs(keys: Sequence[tuple[str, str]], key_width: int) -> int:
+    return _chords_width(keys, key_width) + 1 + max(len(says) for _, says in keys)
+
+
+def _chords_width(keys: Sequence[tuple[str, str]], key_width: int) -> int:
+    return max(key_width, *(len(chord) + 1 for chord, _ in keys))
+
+
+def _column_widths(needs: Sequence[int], width: int, gap: int) -> list[int]:
+    """Columns of one width where that is enough for each, else of what each needs and a share of the rest."""
+    for count in range(len(needs), 1, -1):
+        room = width - gap * (count - 1)
+        columns = [max(needs[place::count]) for place in range(count)]
+        if max(columns) <= room // count:
+            return [room // count] * count
+        if sum(columns) <= room:
+            return [need + (room - sum(columns)) // count for need in columns]
+    return [width]
+
+
+def _band(groups: Sequence[Group], widths: Sequence[int], key_width: int, gap: int) -> list[Line]:
     space = (" " * gap, "")
-    head: Line = tuple(part for name, _ in groups for part in (*fit(((name, "bold"),), column), space))
-    rule: Line = tuple(part for _ in groups for part in (("─" * column, "rule"), space))
+    columns = list(zip(groups, widths, strict=False))
+    head: Line = tuple(
+        part for (name, _), width in columns for part in (*fit(((name, "bold"),), width), space)
+    )
+    rule: Line = tuple(part for _, width in columns for part in (("─" * width, "rule"), space))
     lines = [head, rule]
-    widths = [max(key_width, *(len(chord) + 1 for chord, _ in keys)) for _, keys in groups]
     for row in range(max(len(keys) for _, keys in groups)):
         line: list[tuple[str, str]] = []
-        for (_, keys), width in zip(groups, widths, strict=True):
+        for (_, keys), width in columns:
             cell: Line = ()
             if row < len(keys):
                 chord, says = keys[row]
-                cell = (*fit(((chord, "bold accent"),), width), (" ", ""), (says, ""))
-            line += [*fit(cell, column), space]
+                chords = fit(((chord, "bold accent"),), _chords_width(keys, key_width))
+                cell = (*chords, (" ", ""), (says, ""))
+            line += [*fit(cell, width), space]
         lines.append(tuple(line))
     return lines
 
