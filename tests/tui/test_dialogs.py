@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from rich.cells import cell_len
 from textual.pilot import Pilot
 from textual.widgets import Label
 
@@ -70,6 +71,7 @@ def test_all_keys_can_be_reached_in_a_low_terminal() -> None:
 
 def test_progress_is_in_the_order_of_names_and_tells_the_time_left_by_an_example() -> None:
     agents = [replace(one, created_at=1.0, status=Status.SETUP) for one in states.BIG.agents[:3]]
+    agents[2] = replace(agents[2], name="refactor-auth-C漢")
 
     async def go(app: StageApp, pilot: Pilot[None]) -> None:
         dialog = ProgressDialog("refactor-auth", 3, "fanout")
@@ -79,7 +81,9 @@ def test_progress_is_in_the_order_of_names_and_tells_the_time_left_by_an_example
         dialog._started = time.monotonic() - 6.0
         lines = plain(dialog.lines(98, 20))
         named = [line.split()[0] for line in lines if line.startswith("refactor-auth")]
-        assert named == ["refactor-auth-A", "refactor-auth-B", "refactor-auth-C"]
+        assert named == ["refactor-auth-A", "refactor-auth-B", "refactor-auth-C漢"]
+        columns = {cell_len(re.split(r"(?=claude|codex)", line)[0]) for line in lines if "refactor" in line}
+        assert len(columns) == 1, "profiles stand below each other"
         assert "more" not in lines[-1], "nothing is promised without an example"
         dialog.take(Step(1, agents[0], "working"))
         assert plain(dialog.lines(98, 20))[-1].rstrip().endswith("about 12 s more")

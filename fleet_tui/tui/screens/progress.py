@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Sequence
 
+from rich.cells import cell_len
 from textual.binding import Binding
 from textual.widget import Widget
 
@@ -181,13 +182,12 @@ class ProgressDialog(Dialog[bool]):
     def lines(self, width: int, height: int) -> list[Line]:
         is_narrow = width < 90
         step_width = 10 if is_narrow else STEP_WIDTH
-        head = min(
-            max((len(track.agent.name) for track in self._tracks.values()), default=12) + 12, width // 3
-        )
+        names = max((cell_len(clean(track.agent.name)) for track in self._tracks.values()), default=12)
+        head = min(names + 12, width // 3)
         found: list[Line] = [(), ((" " * head, ""), *((f"{step:<{step_width}}", "muted") for step in STEPS))]
         is_tight = 2 * self._count + 6 > height
         for track in self._in_order():
-            found += [*([] if is_tight else [()]), self._line(track, head, step_width, width)]
+            found += [*([] if is_tight else [()]), self._line(track, names, head, step_width, width)]
         missing = self._count - len(self._tracks)
         if missing > 0:
             found += [(), ((f"  {missing} more to come", "muted"),)]
@@ -197,9 +197,10 @@ class ProgressDialog(Dialog[bool]):
         """As they are named, whoever was heard of first."""
         return sorted(self._tracks.values(), key=lambda track: _order(track.agent))
 
-    def _line(self, track: Track, head: int, step_width: int, width: int) -> Line:
+    def _line(self, track: Track, names: int, head: int, step_width: int, width: int) -> Line:
         profile = clean(track.agent.profile.rsplit("/", 1)[-1])
-        who = fit(((clean(track.agent.name), "bold"), (f"  {profile}", "muted")), head)
+        name = fit(((clean(track.agent.name), "bold"),), names)
+        who = fit((*name, (f"  {profile}", "muted")), head)
         note = clean(track.note)
         if track.place == FAILED:
             return fit((*who, ("✗ failed  ", "error"), (note, "")), width)

@@ -43,9 +43,8 @@ class Welcome(Lines):
 
     def lines(self, width: int, height: int) -> Sequence[Line]:
         signs = tuple(part for sign in _SIGNS for part in (sign, ("  ", "")))
-        logo: list[Line] = [((line, ""),) for line in wordmark()]
         card: list[Line] = [
-            *logo,
+            *(((line, ""),) for line in wordmark()),
             (),
             (*signs, ("many agents, one screen", "muted")),
             (),
@@ -55,8 +54,9 @@ class Welcome(Lines):
             (),
         ]
         card += self._found()
-        if len(card) > height:
-            card = [line for line in card[len(logo) + 1 :] if line]
+        for less in (_without_logo, _single_spaced, _unspaced):
+            if len(card) > height:
+                card = less(card)
         left = max(0, (width - WIDTH) // 2)
         above = max(0, (height - len(card)) // 2)
         return [()] * above + [fit(((" " * left, ""), *line), width) for line in card]
@@ -110,6 +110,18 @@ class Welcome(Lines):
                 ),
             ]
         return lines
+
+
+def _without_logo(card: list[Line]) -> list[Line]:
+    return card[len(wordmark()) + 1 :]
+
+
+def _single_spaced(card: list[Line]) -> list[Line]:
+    return [line for line, before in zip(card, [(), *card], strict=False) if line or before]
+
+
+def _unspaced(card: list[Line]) -> list[Line]:
+    return [line for line in card if line]
 
 
 def _fact(is_there: bool, name: str, says: str, command: str = "") -> Line:
