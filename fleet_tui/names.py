@@ -14,6 +14,7 @@ MAX_NAME = 120
 MAX_COUNT = 100
 
 _SUFFIXED = re.compile(r"(.+)-([A-Z]{1,2})")
+_NAMELESS = re.compile(rf"\d{{6}}-[{ID_ALPHABET}]{{4}}")
 _DAY = re.compile(r"(manual)-\d{8}")
 _FORBIDDEN = re.compile(r"[\x00-\x20\x7f~^:?*\[\\]")
 
@@ -44,11 +45,14 @@ def batch_id(day: str, random_bytes: Callable[[int], bytes]) -> str:
 
 
 def batch_label(batch: str, agents: Sequence[str]) -> str:
-    """What people call a batch: the prefix that its agents' names share; else its id, without its date."""
-    found = [_SUFFIXED.fullmatch(name) for name in agents]
-    prefixes = {match[1] for match in found if match is not None}
-    if len(prefixes) == 1 and all(found):
-        return prefixes.pop()
+    """What people call a batch: the prefix that its agents' names share; else its id, without its date.
+
+    A fan-out keeps its name when one of its agents is renamed, or another comes to it.
+    """
+    found = [match[1] for match in map(_SUFFIXED.fullmatch, agents) if match is not None]
+    are_all = len(found) == len(agents)
+    if len(set(found)) == 1 and (are_all or (len(found) > 1 and _NAMELESS.fullmatch(batch))):
+        return found[0]
     day = _DAY.fullmatch(batch)
     return day[1] if day else batch
 

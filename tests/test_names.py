@@ -120,6 +120,8 @@ def test_a_count_out_of_range_is_refused(count: int) -> None:
     ("batch", "agents", "label"),
     [
         ("261118-9pke", ["login-A", "login-B"], "login"),
+        ("261118-9pke", ["login-A", "login-B", "docs"], "login"),
+        ("mine", ["login-A", "login-B", "docs"], "mine"),
         ("261118-9pke", ["login-A", "docs"], "261118-9pke"),
         ("261118-9pke", ["login-A", "logout-B"], "261118-9pke"),
         ("manual-20261118", ["fix"], "manual"),

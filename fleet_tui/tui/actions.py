@@ -58,7 +58,7 @@ ACTIONS: tuple[Action, ...] = (
     _list("look-back", "pageup", "back", "look back in the pane", "Move"),
     _list("look-on", "pagedown", "on", "and towards now", "Move"),
     _list("fold", "left h", "fold", "fold the batch", "Move"),
-    _list("unfold", "l", "unfold", "unfold the batch", "Move"),
+    _list("unfold", "l", "unfold", "unfold all batches", "Move"),
     _list("filter", "/", "filter", "filter: words s: b: a:", "Move", 10, is_global=True),
     _list("needing-only", "w", "waiting", "only who needs you", "Move", is_global=True),
     _list("type", "enter right i", "type", "type to the agent", "Agent", 1),

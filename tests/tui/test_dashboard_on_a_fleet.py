@@ -23,7 +23,7 @@ from fleet_tui.tui.screens.progress import CLOSES_AFTER, TICK_SECONDS, ProgressD
 from fleet_tui.tui.widgets.prompt_area import PromptArea
 from tests.conftest import git
 from tests.holders import wait_until
-from tests.tui.driving import drive, opened
+from tests.tui.driving import Driven, drive, opened
 
 ECHO = "while read line; do echo got $line; done"
 """Says back what it is told, until it is ended."""
@@ -279,27 +279,37 @@ def test_typing_reaches_the_agent_the_leave_chord_comes_back_and_leaving_the_das
 
 def test_rename_move_restart_and_the_log_do_what_they_say(fleet: Fleet, repository: Path) -> None:
     agent = shell(fleet, "one", script="echo ready; sleep 1000")[0]
+    others = fleet.fanout(2, "login", profile="shell", prompt="exec cat")
 
     async def go() -> None:
         async with opened(repository) as driven:
-            await driven.until(lambda: driven.desk.agent is not None)
+            await driven.until(lambda: len(driven.desk.state.agents) == 3)
+            driven.desk.select(agent.id)
             await driven.press("r", "end")
             await driven.write("-b")
             await driven.press("enter")
             await driven.until(lambda: driven.status("one-b"), "it has the new name")
-            await driven.press("b")
-            await driven.until(lambda: isinstance(driven.app.screen, Entry))
-            await driven.press("home", "ctrl+k")
-            await driven.write("mine")
-            await driven.press("enter")
-            await driven.until(lambda: driven.desk.state.agents[0].batch == "mine", "it is in the batch")
+            for name, batch in (("login", others[0].batch), ("mine", "mine")):
+                await driven.press("b")
+                await driven.until(lambda: isinstance(driven.app.screen, Entry))
+                await driven.press("home", "ctrl+k")
+                await driven.write(name)
+                await driven.press("enter")
+                await driven.until(lambda batch=batch: moved(driven) == batch, f"it is in {name}")  # type: ignore[misc]  # a default binds the loop's value
+                assert driven.desk.agent is not None
+                assert driven.desk.agent.id == agent.id
             await driven.press("R")
             await driven.press("y")
-            await driven.until(lambda: driven.desk.state.agents[0].run == 2, "it was started again")
+            await driven.until(
+                lambda: driven.desk.agent is not None and driven.desk.agent.run == 2, "it was started again"
+            )
             await driven.press("L")
             await driven.until(lambda: "ready" in driven.app.export_screenshot(), "its log is shown")
             await driven.press("escape")
             assert driven.app.screen is driven.desk
+
+    def moved(driven: Driven) -> str:
+        return next(one.batch for one in driven.desk.state.agents if one.id == agent.id)
 
     drive(go())
     assert fleet.find(agent.id).branch == "one"

@@ -30,6 +30,7 @@ from fleet_tui.tui.screens.queue import QueueDialog, Waiting
 from fleet_tui.tui.screens.why import WhyDialog, WrongDialog
 from fleet_tui.tui.widgets.lines import clean
 from fleet_tui.tui.widgets.prompt_area import history
+from fleet_tui.tui.widgets.rows import batch_name
 from fleet_tui.values import replace
 
 if TYPE_CHECKING:
@@ -425,22 +426,29 @@ class AgentActions:
             self._nobody("to move")
             return
 
-        def move(batch: str | None) -> None:
-            if batch:
-                self._ask(
-                    f"moved {_names(targets)} to {batch}", "move", [agent.id for agent in targets], batch
-                )
+        batches = self._batches(targets[0].project)
+
+        def move(name: str | None) -> None:
+            if name:
+                batch = batches.get(name, name)
+                self._ask(f"moved {_names(targets)} to {name}", "move", [one.id for one in targets], batch)
                 self._unmark()
 
-        batches = ", ".join(
-            dict.fromkeys(
-                agent.batch for agent in self._desk.state.agents if agent.project == targets[0].project
-            )
-        )
-        says = f"A batch of another name is made. There are: {batches}"
-        self._desk.app.push_screen(
-            Entry("Move to batch", says, label="batch", value=targets[0].batch, does="move"), move
-        )
+        says = f"A batch of another name is made. There are: {', '.join(batches)}"
+        here = next(name for name, batch in batches.items() if batch == targets[0].batch)
+        self._desk.app.push_screen(Entry("Move to batch", says, label="batch", value=here, does="move"), move)
+
+    def _batches(self, project: str) -> dict[str, str]:
+        """The batches of a project by the names that the list shows; by their ids where two are called the same."""
+        members: dict[str, list[Agent]] = {}
+        for agent in self._desk.state.agents:
+            if agent.project == project:
+                members.setdefault(agent.batch, []).append(agent)
+        found: dict[str, str] = {}
+        for batch, agents in members.items():
+            name = batch_name(batch, agents)
+            found[batch if name in found else name] = batch
+        return found
 
     # ── looking ─────────────────────────────────────────────────────────────────────────────────────────────────
 
