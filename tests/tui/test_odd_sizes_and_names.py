@@ -109,6 +109,18 @@ def test_the_cost_stays_in_the_header_of_a_narrow_terminal() -> None:
     assert header(80).startswith(" fleet    ◆ 1 needs you    ✗ 1  ◔ 1")
 
 
+def test_a_narrow_list_keeps_the_names_and_ages_of_its_agents() -> None:
+    agent = states.SMALL.agents[0]
+    look = Look(sights=states.SIGHTS, now=states.NOW)
+    for width in range(22, 60):
+        who, *_ = plain(full_row(AgentRow(agent, "A-long-one"), look, width))
+        assert cell_len(who) == width
+        assert who.startswith("  ● A-long-one ")
+        assert who.endswith(" 12m ")
+        assert ("+120" in who) == (width >= 32)
+        assert ("claude" in who) == (width >= 40)
+
+
 def test_whole_counts_leave_a_tiny_header_the_least_urgent_first() -> None:
     for width in range(36, 80):
         line = header(width)

@@ -19,6 +19,8 @@ from fleet_tui.values import dataclass, field, replace
 
 WIDE = 60
 """From this width on, a row of one line has room for the word and the diff."""
+WITH_DIFF, WITH_PROFILE = 32, 40
+"""From these widths on, a full row has room for them beside a name."""
 MOVING_SECONDS = 2.0
 FULL_PERCENT = 50.0
 """From here on it is shown how full a conversation is: the end of its room comes near."""
@@ -289,10 +291,11 @@ def full_row(row: AgentRow, look: Look, width: int) -> list[Line]:
     agent = row.agent
     is_selected = agent.id == look.selected
     bar = _bar(agent, look)
-    diff = fit(_diff(agent, look, 11), 11, right=True)
-    right: Line = (
-        *fit(((clean(_profile(agent)), "muted"),), 8), *diff, (f"{since(agent, look.now):>5}", "muted"), (" ", ""),
-    )  # fmt: skip
+    right: Line = ((f"{since(agent, look.now):>5}", "muted"), (" ", ""))
+    if width >= WITH_DIFF:
+        right = (*fit(_diff(agent, look, 11), 11, right=True), *right)
+    if width >= WITH_PROFILE:
+        right = (*fit(((clean(_profile(agent)), "muted"),), 8), *right)
     name = ((clean(row.short), "bold"),)
     lines = [both_ends((*bar, (" ", ""), *name), right, width)]
     indent: Line = (bar[0], ("   ", ""))
