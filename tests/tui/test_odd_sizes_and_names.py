@@ -15,7 +15,7 @@ from fleet_tui.tui.screens.answer import AnswerDialog
 from fleet_tui.tui.widgets.detail import Detail
 from fleet_tui.tui.widgets.header import Header
 from fleet_tui.tui.widgets.lines import clean, wrap
-from fleet_tui.tui.widgets.rows import AgentRow, BatchRow, Look, draw, full_row
+from fleet_tui.tui.widgets.rows import AgentRow, BatchRow, Look, Shown, draw, full_row, rows
 from tests.tui import states
 from tests.tui.hands import Hands
 from tests.tui.stage import StageApp, until
@@ -84,6 +84,18 @@ def test_a_batch_with_a_long_name_still_says_how_many_it_has() -> None:
         line = plain([draw([row], Look(is_stacked=True), 60, 10)[0][0]])[0]
         assert line.endswith(end)
         assert cell_len(line) == 60
+
+
+def test_the_columns_of_a_wide_list_go_through_all_batches_and_no_wide_name_is_cut() -> None:
+    agents = (replace(one("漢字漢字漢字"), batch="b"), replace(one("F"), batch="c"))
+    batches = (Batch("b", states.ATLAS, 1.0), Batch("c", states.ATLAS, 2.0))
+    for width in (80, 42):
+        found = rows(FleetState(agents, batches, 1), Shown())
+        lines = plain([line for line, _ in draw(found, Look(is_stacked=True), width, 9)])
+        assert any("漢字漢字漢字 " in line for line in lines)
+        if width == 80:
+            columns = {cell_len(line.split("working")[0]) for line in lines if "working" in line}
+            assert len(columns) == 1, lines
 
 
 def test_the_title_of_a_pane_says_the_status_however_long_the_name() -> None:
@@ -212,9 +224,9 @@ def test_a_dialog_survives_any_size_and_keeps_what_was_written() -> None:
 def test_two_hundred_agents_are_drawn_at_every_size() -> None:
     agents = tuple(one(f"task-{number}-A", list(Status)[number % 9]) for number in range(200))
     state = FleetState(agents, (Batch("b", states.ATLAS, 1.0),), 1)
-    rows = [AgentRow(agent, agent.name, 12) for agent in agents]
+    found = [AgentRow(agent, agent.name, 12) for agent in agents]
     for width in (28, 42, 76, 120):
-        lines = [line for line, _ in draw(rows, Look(agents[7].id, sights=Sights()), width, 30)]
+        lines = [line for line, _ in draw(found, Look(agents[7].id, sights=Sights()), width, 30)]
         assert len(lines) >= len(state.agents)
         assert all(cell_len(line) == width for line in plain(lines))
 

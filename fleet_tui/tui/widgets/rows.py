@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Literal
 
+from rich.cells import cell_len
+
 from fleet_tui import names
 from fleet_tui.listing import age, memory, percent, word
 from fleet_tui.models import Agent, Batch, FleetState, Prompted, Status
@@ -154,15 +156,19 @@ def _batch_rows(batch: Batch, members: Sequence[Agent], shown: Shown) -> Iterato
     yield BatchRow(place, project_name(batch.project), name, tuple(members), is_folded)
     if not is_folded:
         shorts = [short_name(agent, name) for agent in members]
-        width = min(24, max(len(short) for short in shorts) + 1)
+        width = _name_width(shorts)
         for agent, short in zip(members, shorts, strict=True):
             yield AgentRow(agent, short, width)
+
+
+def _name_width(shown: Sequence[str]) -> int:
+    return min(24, max((cell_len(clean(name)) for name in shown), default=10) + 1)
 
 
 def _by_need(groups: Iterable[tuple[Batch, list[Agent]]]) -> list[Row]:
     agents = [agent for _, members in groups for agent in members]
     agents.sort(key=lambda agent: (RANK[agent.status], agent.created_at))
-    width = min(24, max((len(agent.name) for agent in agents), default=10) + 1)
+    width = _name_width([agent.name for agent in agents])
     return [AgentRow(agent, agent.name, width) for agent in agents]
 
 
@@ -236,6 +242,7 @@ def _fits(
 def _lines(
     found: Sequence[Row], look: Look, width: int, is_full: Callable[[Agent], bool], *, is_airy: bool
 ) -> Iterator[Drawn]:
+    widest = max((row.name_width for row in found if isinstance(row, AgentRow)), default=0)
     for index, row in enumerate(found):
         if isinstance(row, ProjectRow):
             if look.is_stacked:
@@ -250,7 +257,7 @@ def _lines(
         elif is_full(row.agent):
             yield from ((line, index) for line in full_row(row, look, width))
         else:
-            yield one_line_row(row, look, width), index
+            yield one_line_row(row, look, width, widest), index
 
 
 def _project_line(row: ProjectRow, width: int) -> Line:
@@ -331,11 +338,11 @@ def _question(agent: Agent, look: Look, width: int, indent: Line, shown_word: st
     return [head, both_ends((*indent, (rest, "")), hint, width)]
 
 
-def one_line_row(row: AgentRow, look: Look, width: int) -> Line:
-    """One line; columns leave from the right as it gets narrower."""
+def one_line_row(row: AgentRow, look: Look, width: int, widest: int) -> Line:
+    """One line; columns leave from the right as it gets narrower. The widest name takes `widest` cells."""
     agent = row.agent
     role = "" if needs(agent) else "muted"
-    name_width = max(11, row.name_width) if width >= WIDE else row.name_width
+    name_width = max(11, widest) if width >= WIDE else row.name_width
     name = fit(((clean(row.short), "bold"),), min(name_width, width // 2))
     left: Line = (*_bar(agent, look), (" ", ""), *name, (" ", ""))
     right: Line = ((f"{since(agent, look.now):>5}", "muted"), (" ", ""))
