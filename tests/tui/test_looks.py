@@ -10,6 +10,7 @@ from textual.pilot import Pilot
 from fleet_tui.models import FleetState
 from fleet_tui.tui.absence import Mark, summarize
 from fleet_tui.tui.widgets.pane_grid import PaneGrid
+from fleet_tui.tui.widgets.which_key import WhichKey
 from tests.tui import states
 from tests.tui.stage import Recorded, StageApp, until
 
@@ -134,6 +135,24 @@ def test_coming_back(snap_compare: Compare, size: tuple[int, int], theme: str) -
 @THEMES
 def test_an_answer(snap_compare: Compare, places: Recorded, size: tuple[int, int], theme: str) -> None:
     assert shows(snap_compare, places, size, "a", theme=theme)
+
+
+def test_a_question(snap_compare: Compare, places: Recorded) -> None:
+    keys = ("right_square_bracket", "right_square_bracket", "a")
+    assert shows(snap_compare, places, (160, 45), *keys, state=states.BIG)
+
+
+def test_what_may_follow_the_leader(snap_compare: Compare, places: Recorded) -> None:
+    async def lead(pilot: Pilot[None]) -> None:
+        await pressing(app, "enter", "ctrl+right_square_bracket")(pilot)
+        await until(pilot, lambda: app.dashboard.query_one(WhichKey).display)
+
+    app = StageApp(states.SMALL, places=places)
+    assert snap_compare(app, terminal_size=(120, 40), run_before=lead)
+
+
+def test_an_answer_in_sixteen_colours(snap_compare: Compare, places: Recorded) -> None:
+    assert shows(snap_compare, places, (120, 40), "a", theme="ansi-dark")
 
 
 @BOTH
