@@ -12,6 +12,7 @@ from textual.pilot import Pilot
 from fleet_tui.models import FleetState, Status
 from fleet_tui.tui import keys
 from fleet_tui.tui.exchange import Sights
+from fleet_tui.tui.screens.ask import Confirm, Entry
 from fleet_tui.tui.screens.dashboard import Dashboard
 from fleet_tui.tui.screens.fan_out import FanOutDialog
 from fleet_tui.tui.screens.help import HelpDialog
@@ -224,6 +225,50 @@ def test_the_leader_shows_its_keys_switches_agents_and_names_what_it_does_not_kn
         await pilot.press("ctrl+right_square_bracket", "l")
         await pilot.pause()
         assert desk.typing == ""
+
+    on_stage(go)
+
+
+def test_after_the_leader_one_goes_back_zooms_hides_the_list_asks_and_goes_on_typing() -> None:
+    async def go(app: StageApp, pilot: Pilot[None]) -> None:
+        desk = app.dashboard
+        lead = "ctrl+right_square_bracket"
+        await pilot.press("j", "enter", lead, "k")
+        assert name(desk) == "refactor-auth-A"
+        await pilot.press(lead, "N")
+        assert name(desk) == "refactor-auth-B", "the one that needs somebody, also from before it"
+        looks = []
+        for key in ("z", "z", "b", "b"):
+            await pilot.press(lead, key)
+            looks.append((desk.layout_actions.is_zoomed, desk.has_class("no-side")))
+        assert looks == [(True, True), (False, False), (False, True), (False, False)]
+        for key, dialog in (("e", WhyDialog), ("question_mark", HelpDialog), ("x", Confirm)):
+            await pilot.press(lead, key)
+            await until(pilot, lambda dialog=dialog: isinstance(app.screen, dialog))  # type: ignore[misc]  # a default binds the loop's value
+            await pilot.press("escape")
+            await until(pilot, lambda: app.screen is desk)
+        assert desk.typing == "id-refactor-auth-b", "none of them has ended the typing"
+        assert not any(asked[0] == "stop" for asked in app.worker.asked)
+        await pilot.press(lead, "x")
+        await until(pilot, lambda: isinstance(app.screen, Confirm))
+        await pilot.press("y")
+        await until(pilot, lambda: ("stop", ["id-refactor-auth-b"], {}) in app.worker.asked)
+
+    on_stage(go)
+
+
+def test_batches_are_folded_and_unfolded_and_a_fork_is_asked_for_by_name() -> None:
+    async def go(app: StageApp, pilot: Pilot[None]) -> None:
+        desk = app.dashboard
+        await pilot.press("h")
+        assert "refactor-auth-B" not in [agent.name for agent in desk.listed]
+        await pilot.press("h", "l")
+        assert len(desk.listed) == len(states.SMALL.agents)
+        await pilot.press("g", "F")
+        await until(pilot, lambda: isinstance(app.screen, Entry))
+        await pilot.press("enter")
+        wanted = ("fork", "id-refactor-auth-a", "refactor-auth-A-fork")
+        await until(pilot, lambda: any(asked[:3] == wanted for asked in app.worker.asked))
 
     on_stage(go)
 

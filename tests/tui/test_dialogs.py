@@ -137,7 +137,11 @@ def test_what_an_agent_does_not_say_is_not_shown_with_its_question(tmp_path: Pat
 def test_in_sixteen_colours_too_what_a_dialog_is_about_stays_readable_behind_it() -> None:
     async def go(app: StageApp, pilot: Pilot[None]) -> None:
         app.theme = "ansi-dark"
-        for opening, shown in (("a", "It wants to run"), ("f", "one prompt, several"), ("colon", "answer who")):
+        for opening, shown in (
+            ("a", "It wants to run"),
+            ("f", "one prompt, several"),
+            ("colon", "answer who"),
+        ):
             await pilot.press(opening)
             await until(pilot, lambda shown=shown: shown in text_of(app))  # type: ignore[misc]  # a default binds the loop's value
             assert "refactor-auth  3" in text_of(app), shown
