@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable
 import pytest
 from textual import events
 from textual.pilot import Pilot
+from textual.widgets import Input
 
 from fleet_tui.models import FleetState, Status
 from fleet_tui.tui import keys
@@ -255,6 +256,21 @@ def test_after_the_leader_one_goes_back_zooms_hides_the_list_asks_and_goes_on_ty
         await until(pilot, lambda: ("stop", ["id-refactor-auth-b"], {}) in app.worker.asked)
 
     on_stage(go)
+
+
+def test_two_batches_of_one_name_are_told_apart_by_their_ids_when_agents_are_moved() -> None:
+    made = [states.agent(f"wk-{letter}", Status.IDLE, batch="261118-cpkc") for letter in "AB"]
+    state = FleetState((*made, states.agent("gamma", Status.IDLE, batch="wk")), ())
+
+    async def go(app: StageApp, pilot: Pilot[None]) -> None:
+        for key, value in (("g", "261118-cpkc"), ("G", "wk")):
+            await pilot.press(key, "b")
+            await until(pilot, lambda: isinstance(app.screen, Entry))
+            assert app.screen.query_one(Input).value == value
+            await pilot.press("escape")
+            await until(pilot, lambda: app.screen is app.dashboard)
+
+    on_stage(go, state)
 
 
 def test_batches_are_folded_and_unfolded_and_a_fork_is_asked_for_by_name() -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import sys
 import time
+from collections import Counter
 from collections.abc import Callable, Coroutine, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -444,11 +445,9 @@ class AgentActions:
         for agent in self._desk.state.agents:
             if agent.project == project:
                 members.setdefault(agent.batch, []).append(agent)
-        found: dict[str, str] = {}
-        for batch, agents in members.items():
-            name = batch_name(batch, agents)
-            found[batch if name in found else name] = batch
-        return found
+        names = {batch: batch_name(batch, agents) for batch, agents in members.items()}
+        taken = Counter([*names, *(name for batch, name in names.items() if name != batch)])
+        return {(name if taken[name] == 1 else batch): batch for batch, name in names.items()}
 
     # ── looking ─────────────────────────────────────────────────────────────────────────────────────────────────
 
