@@ -55,7 +55,7 @@ async def take(
 
 async def take_all(project: Path) -> None:
     await take(project, "dashboard", WIDE)
-    await take(project, "answer", WIDE, "a")
+    await take(project, "answer", WIDE, "right_square_bracket", "a")
     await take(project, "typing", WIDE, "right_square_bracket", "enter")
     await take(project, "which-key", WIDE, "right_square_bracket", "enter", "ctrl+right_square_bracket")
     prompt = "Replace the session cookie by signed tokens."
