@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 
 import pytest
 from textual import events
@@ -260,17 +260,24 @@ def test_after_the_leader_one_goes_back_zooms_hides_the_list_asks_and_goes_on_ty
 
 def test_two_batches_of_one_name_are_told_apart_by_their_ids_when_agents_are_moved() -> None:
     made = [states.agent(f"wk-{letter}", Status.IDLE, batch="261118-cpkc") for letter in "AB"]
-    state = FleetState((*made, states.agent("gamma", Status.IDLE, batch="wk")), ())
+    killed = states.agent("wk-C", Status.KILLED, batch="other")
 
-    async def go(app: StageApp, pilot: Pilot[None]) -> None:
-        for key, value in (("g", "261118-cpkc"), ("G", "wk")):
-            await pilot.press(key, "b")
-            await until(pilot, lambda: isinstance(app.screen, Entry))
-            assert app.screen.query_one(Input).value == value
-            await pilot.press("escape")
-            await until(pilot, lambda: app.screen is app.dashboard)
+    def offers(*shown: tuple[Sequence[str], str]) -> Go:
+        async def go(app: StageApp, pilot: Pilot[None]) -> None:
+            for key, value in shown:
+                await pilot.press(*key, "b")
+                await until(pilot, lambda: isinstance(app.screen, Entry))
+                assert app.screen.query_one(Input).value == value
+                await pilot.press("escape")
+                await until(pilot, lambda: app.screen is app.dashboard)
 
-    on_stage(go, state)
+        return go
+
+    gamma = states.agent("gamma", Status.IDLE, batch="wk")
+    on_stage(offers(("g", "261118-cpkc"), ("G", "wk")), FleetState((*made, gamma), ()))
+    on_stage(offers(("g", "wk")), FleetState((*made, killed), ()))
+    seek = ("slash", *"s:killed", "enter", "g")
+    on_stage(offers((seek, "other")), FleetState((*made, killed), ()))
 
 
 def test_batches_are_folded_and_unfolded_and_a_fork_is_asked_for_by_name() -> None:

@@ -436,14 +436,15 @@ class AgentActions:
                 self._unmark()
 
         says = f"A batch of another name is made. There are: {', '.join(batches)}"
-        here = next(name for name, batch in batches.items() if batch == targets[0].batch)
+        of_first = targets[0].batch
+        here = next((name for name, batch in batches.items() if batch == of_first), of_first)
         self._desk.app.push_screen(Entry("Move to batch", says, label="batch", value=here, does="move"), move)
 
     def _batches(self, project: str) -> dict[str, str]:
         """The batches of a project by the names that the list shows; by their ids where two are called the same."""
         members: dict[str, list[Agent]] = {}
         for agent in self._desk.state.agents:
-            if agent.project == project:
+            if agent.project == project and agent.status is not Status.KILLED:
                 members.setdefault(agent.batch, []).append(agent)
         names = {batch: batch_name(batch, agents) for batch, agents in members.items()}
         taken = Counter([*names, *(name for batch, name in names.items() if name != batch)])
