@@ -87,6 +87,10 @@ def test_progress_is_in_the_order_of_names_and_tells_the_time_left_by_an_example
         assert "more" not in lines[-1], "nothing is promised without an example"
         dialog.take(Step(1, agents[0], "working"))
         assert plain(dialog.lines(98, 20))[-1].rstrip().endswith("about 12 s more")
+        dialog.take(Step(1, agents[1], "setup", "a setup command of any length, " * 9))
+        (long,) = [line for line in plain(dialog.lines(98, 20)) if "a setup" in line]
+        assert long.startswith("refactor-auth-B")
+        assert (long[-1], cell_len(long)) == ("…", 98)
 
     on_stage(go, states.EMPTY)
 

@@ -13,7 +13,7 @@ from fleet_tui.models import Agent, FleetState, Status
 from fleet_tui.tui.exchange import Step
 from fleet_tui.tui.screens.dialog import Dialog
 from fleet_tui.tui.widgets.frame import Frame
-from fleet_tui.tui.widgets.lines import Line, Lines, Part, both_ends, clean, fit, keys
+from fleet_tui.tui.widgets.lines import Line, Lines, Part, both_ends, clean, fit, keys, length
 from fleet_tui.tui.widgets.statuses import MOVING
 
 STEPS = ("worktree", "setup", "starting", "working")
@@ -204,9 +204,11 @@ class ProgressDialog(Dialog[bool]):
         note = clean(track.note)
         if track.place == FAILED:
             return fit((*who, ("✗ failed  ", "error"), (note, "")), width)
-        return both_ends(
-            (*who, *self._rail(track.place, step_width)), ((note, "muted"),) if width >= 80 else (), width
-        )
+        steps: Line = (*who, *self._rail(track.place, step_width))
+        if width < 80:
+            return fit(steps, width)
+        # Setup commands may be of any length; what stands before them is known by its place.
+        return (*steps, ("  ", ""), *fit(((note, "muted"),), width - length(steps) - 2, right=True))
 
     def _rail(self, place: int, step_width: int) -> list[Part]:
         parts: list[Part] = []
