@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import sqlite3
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -21,6 +22,7 @@ from fleet_tui.values import asdict, fields, known
 
 SCHEMA_VERSION = 3
 BUSY_SECONDS = 10.0
+WAL_PAUSE = 0.01
 NETWORK_FILESYSTEMS = frozenset(
     {"nfs", "nfs4", "cifs", "smb3", "smbfs", "sshfs", "fuse.sshfs", "9p", "afs", "ceph"}
 )
@@ -103,7 +105,7 @@ class Store:
         if found > SCHEMA_VERSION:
             self.is_newer = True
             return
-        db.execute("pragma journal_mode = wal")
+        self._write_ahead(db)
         db.execute("begin immediate")
         found = db.execute("pragma user_version").fetchone()[0]
         if found == 0:
@@ -117,6 +119,19 @@ class Store:
             found += 1
         db.execute(f"pragma user_version = {SCHEMA_VERSION}")
         db.execute("commit")
+
+    def _write_ahead(self, db: sqlite3.Connection) -> None:
+        """Turn the write-ahead log on. SQLite does not wait here for another process that does the same."""
+        deadline = time.monotonic() + self._busy_seconds
+        while True:
+            try:
+                db.execute("pragma journal_mode = wal")
+            except sqlite3.OperationalError as error:
+                if error.sqlite_errorcode != sqlite3.SQLITE_BUSY or time.monotonic() >= deadline:
+                    raise
+                time.sleep(WAL_PAUSE)
+            else:
+                return
 
     def close(self) -> None:
         self._db.close()

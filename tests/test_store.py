@@ -7,7 +7,9 @@ import random
 import sqlite3
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -219,12 +221,19 @@ def test_several_processes_write_at_once_and_nothing_is_lost(store: Store) -> No
     assert kinds.count("bell") == 25
 
 
-def test_several_processes_make_the_store_at_once(path: Path) -> None:
-    code = "import sys; from pathlib import Path; from fleet_tui.store import Store; Store(Path(sys.argv[1])).state()"
-    running = [subprocess.Popen([sys.executable, "-c", code, str(path)]) for _ in range(6)]
+def test_several_make_the_store_at_once(tmp_path: Path) -> None:
+    def make(path: Path, begin: threading.Barrier) -> bool:
+        begin.wait(10)
+        store = Store(path)
+        is_empty = store.is_empty()
+        store.close()
+        return is_empty
 
-    assert [process.wait(60) for process in running] == [0] * 6
-    assert Store(path).is_empty()
+    with ThreadPoolExecutor(8) as pool:
+        for repetition in range(20):
+            path, begin = tmp_path / str(repetition) / "fleet.db", threading.Barrier(8)
+            path.parent.mkdir()
+            assert all(pool.map(lambda _: make(path, begin), range(8)))  # noqa: B023 - called at once
 
 
 def test_a_change_by_another_process_is_noticed_by_the_version(store: Store) -> None:
