@@ -330,6 +330,7 @@ def test_on_a_terminal_create_shows_its_steps_and_interrupting_it_stops_nothing(
         prints(fleet, fleet.find(name), "argument: hello")
 
 
+@pytest.mark.slow
 def test_watching_redraws_fits_the_screen_and_leaves_it_as_it_was(cli: Cli) -> None:
     cli.ok("multi", *(f"agent-{number}:x" for number in range(3)))
 
@@ -490,6 +491,7 @@ def test_any_folder_of_the_repository_and_of_a_worktree_will_do(
     assert second["base"] == git(Path(one["worktree"]), "rev-parse", "HEAD").strip()
 
 
+@pytest.mark.slow
 def test_a_bare_repository_and_a_detached_head_will_do(
     cli: Cli, project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -543,6 +545,7 @@ ask fleet undo log
 """
 
 
+@pytest.mark.slow
 def test_bash_completes_commands_agents_profiles_keys_and_batches(cli: Cli) -> None:
     cli.ok("create", "fix")
     cli.ok("fanout", "2", "login", "-p", "x")

@@ -204,6 +204,7 @@ def test_a_fork_that_has_said_nothing_yet_is_revived_and_forked_from_what_it_was
     assert fleet.revive(copy.name).argv[1:] == ("fork", agent.session_id, "as", copy.session_id)
 
 
+@pytest.mark.slow
 def test_starting_over_begins_another_conversation(fleet: Fleet, crew: Crew) -> None:
     agent = crew.take("minting", together=4)
     fleet.stop([agent], grace=0.2)
@@ -275,6 +276,7 @@ def test_a_program_that_cannot_fork_is_named(fleet: Fleet, crew: Crew) -> None:
     assert "'echoer' has no [session] fork" in caught.value.hint
 
 
+@pytest.mark.slow
 def test_an_agent_without_a_conversation_cannot_be_forked(fleet: Fleet, crew: Crew) -> None:
     agent = crew.take("capturing")
 

@@ -186,6 +186,7 @@ def test_rows_that_were_lost_are_found_again(cli: Cli, fleet: Fleet) -> None:
     assert {agent["name"] for agent in cli.listed()} == {"a", "b", "c"}
 
 
+@pytest.mark.slow
 def test_repairing_finds_worktrees_that_were_moved_and_says_whose_are_gone(
     cli: Cli, fleet: Fleet, project: Path, tmp_path: Path
 ) -> None:

@@ -445,6 +445,7 @@ def test_a_batch_is_found_by_the_name_that_the_dashboard_shows_as_well_as_by_its
     assert len(fleet.match([], batch="login")) == 2
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("project")
 def test_each_living_agent_has_ports_of_its_own(fleet: Fleet) -> None:
     agents = fleet.fanout(3, "x", prompt="p")

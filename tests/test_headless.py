@@ -453,6 +453,7 @@ def test_a_headless_agent_tells_what_it_was_not_permitted(crew: Crew) -> None:
     assert statuses(agent)[-1] == ("done", "not permitted: $ rm -rf build")
 
 
+@pytest.mark.slow
 def test_a_headless_agent_is_stopped_with_all_its_processes(crew: Crew) -> None:
     agent = headless(crew, "hang")
     wait_until(
@@ -479,6 +480,7 @@ def test_an_interrupt_typed_at_a_headless_agent_reaches_its_program(crew: Crew) 
     assert ended(crew.fleet, agent).exit_code == 128 + signal.SIGINT
 
 
+@pytest.mark.slow
 def test_a_headless_agent_goes_on_with_its_conversation(crew: Crew) -> None:
     agent = ended(crew.fleet, headless(crew, "write a.txt 1"))
     with pytest.raises(Refused, match="has ended") as refused:

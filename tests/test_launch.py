@@ -27,6 +27,7 @@ from tests.programs import FLEET, is_alive, program, start_cli
 from tests.repos import branches, call, entries
 
 SECONDS = 15.0
+REPETITIONS = 5
 CLEAR_LINE = b"\x15"
 PACKAGE = Path(processes.__file__).parent
 REQUESTS: list[tuple[str, dict[str, Any]]] = [
@@ -287,9 +288,9 @@ def test_an_agent_that_waits_for_the_checkout_of_others_can_be_stopped(
     assert (branches(repository), entries(repository)) == ({"main"}, [])
 
 
-@pytest.mark.parametrize("repetitions", [1, pytest.param(5, marks=pytest.mark.slow)])
+@pytest.mark.slow
 def test_twenty_creations_at_once_from_local_and_remote_bases_all_succeed(
-    fleet: Fleet, repository: Path, tmp_path: Path, repetitions: int
+    fleet: Fleet, repository: Path, tmp_path: Path
 ) -> None:
     upstream = tmp_path / "upstream.git"
     git(tmp_path, "clone", "-q", "--bare", str(repository), str(upstream))
@@ -297,7 +298,7 @@ def test_twenty_creations_at_once_from_local_and_remote_bases_all_succeed(
     git(repository, "fetch", "-q", "origin")
     echoes = program(tmp_path, "echoes")
 
-    for repetition in range(repetitions):
+    for repetition in range(REPETITIONS):
         bases: tuple[list[str], ...] = ([], ["--base", "origin/main"])
         running = [
             # Nicely: other tests may be waiting for something on the same machine.
@@ -320,7 +321,7 @@ def test_twenty_creations_at_once_from_local_and_remote_bases_all_succeed(
         assert len({agent.port_base for agent in agents}) == 20
         fleet.stop(agents, grace=0.2)
 
-    assert len(entries(repository)) == 20 * repetitions
+    assert len(entries(repository)) == 20 * REPETITIONS
     assert "branch." not in call(repository, "config", "--list")
 
 

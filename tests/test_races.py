@@ -53,6 +53,7 @@ def test_a_running_agent_cannot_be_trashed_by_who_thinks_that_it_has_ended(crew:
     assert not fleet.find(agent.name).has_ended
 
 
+@pytest.mark.slow
 def test_an_agent_that_was_killed_meanwhile_is_not_revived_without_its_worktree(crew: Crew) -> None:
     fleet, agent = crew.fleet, crew.take()
     fleet.kill([agent], grace=0.2)
@@ -248,6 +249,7 @@ def test_a_kill_that_was_cut_off_before_the_store_is_finished_by_the_next(crew: 
     assert Path(restored.worktree).is_dir()
 
 
+@pytest.mark.slow
 def test_what_the_system_refuses_for_one_agent_does_not_keep_the_others_from_being_killed(crew: Crew) -> None:
     fleet, stuck, other = crew.fleet, crew.take(), crew.take()
     fleet.stop([stuck], grace=0.2)

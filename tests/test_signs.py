@@ -415,6 +415,7 @@ def test_words_of_ones_own_are_typed_after_their_choice(tmp_path: Path) -> None:
         assert program.typed() == b"3\x1b[200~rather not\x1b[201~\r"
 
 
+@pytest.mark.slow
 def test_of_two_answers_at_once_one_is_given(tmp_path: Path) -> None:
     repeat(TIMES, tmp_path, answer_at_once)
 

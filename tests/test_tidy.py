@@ -24,6 +24,7 @@ def killed(fleet: Fleet, name: str) -> Agent:
     return fleet.store.agent(agent.id)
 
 
+@pytest.mark.slow
 def test_old_trash_is_emptied_by_the_next_launch_and_its_work_saved(fleet: Fleet, repository: Path) -> None:
     old, young = killed(fleet, "old"), killed(fleet, "young")
     with fleet.store.transaction():

@@ -153,6 +153,7 @@ def test_the_first_dashboard_ever_says_nothing_and_leaves_a_mark(
     assert json.loads(paths.last_look().read_text())["journal"] > 0
 
 
+@pytest.mark.slow
 def test_coming_back_one_is_told_what_has_happened_and_goes_through_it(
     fleet: Fleet, repository: Path, tmp_path: Path
 ) -> None:

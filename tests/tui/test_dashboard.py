@@ -258,6 +258,7 @@ def test_after_the_leader_one_goes_back_zooms_hides_the_list_asks_and_goes_on_ty
     on_stage(go)
 
 
+@pytest.mark.slow
 def test_two_batches_of_one_name_are_told_apart_by_their_ids_when_agents_are_moved() -> None:
     made = [states.agent(f"wk-{letter}", Status.IDLE, batch="261118-cpkc") for letter in "AB"]
     killed = states.agent("wk-C", Status.KILLED, batch="other")

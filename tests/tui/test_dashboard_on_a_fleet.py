@@ -95,6 +95,7 @@ def test_a_fan_out_shows_every_agents_progress_and_closes_when_all_run(
     drive(go())
 
 
+@pytest.mark.slow
 def test_an_agent_that_fails_in_a_fan_out_stays_with_its_reason_while_the_others_go_on(
     fleet: Fleet, repository: Path
 ) -> None:
@@ -375,6 +376,7 @@ def test_outside_a_repository_the_screen_says_what_to_do_but_the_home_folder_is_
     assert not (home / ".git").exists()
 
 
+@pytest.mark.slow
 def test_the_process_that_paints_has_loaded_neither_git_nor_the_emulator(
     fleet: Fleet, repository: Path
 ) -> None:

@@ -25,8 +25,8 @@ def without_vi(folder: Path) -> str:
     ("editor", "says"),
     [
         ("/nonexist/ed", ("/nonexist/ed does not start", "/nonexist/ed does not start")),
-        ("vi 'x", ("No closing quotation", "No closing quotation")),
-        ("", ("there is no $EDITOR", "vi does not start")),
+        pytest.param("vi 'x", ("No closing quotation", "No closing quotation"), marks=pytest.mark.slow),
+        pytest.param("", ("there is no $EDITOR", "vi does not start"), marks=pytest.mark.slow),
     ],
 )
 def test_an_editor_that_does_not_start_is_said_and_what_was_typed_stays(

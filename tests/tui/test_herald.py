@@ -225,6 +225,7 @@ def turning_clock(vigil: Vigil) -> list[float]:
     return now
 
 
+@pytest.mark.slow
 def test_a_command_is_run_with_title_and_text_and_a_muted_batch_is_quiet(
     fleet: Fleet, repository: Path, tmp_path: Path
 ) -> None:

@@ -16,7 +16,7 @@ from tests.tui.stage import Recorded, StageApp, until
 
 Compare = Callable[..., bool]
 BOTH = pytest.mark.parametrize("size", [(120, 40), (80, 24)], ids=["120x40", "80x24"])
-THEMES = pytest.mark.parametrize("theme", ["fleet-dark", "fleet-light"])
+THEMES = pytest.mark.parametrize("theme", ["fleet-dark", pytest.param("fleet-light", marks=pytest.mark.slow)])
 
 
 @pytest.fixture(autouse=True)
@@ -106,6 +106,7 @@ def test_nine_panes(snap_compare: Compare, places: Recorded) -> None:
     assert shows(snap_compare, places, (220, 60), state=states.BIG)
 
 
+@pytest.mark.slow
 def test_nine_panes_in_little_room(snap_compare: Compare, places: Recorded) -> None:
     app = StageApp(states.BIG, places=places, panes=9)
     assert snap_compare(app, terminal_size=(120, 40), run_before=pressing(app))

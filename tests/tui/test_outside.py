@@ -57,6 +57,7 @@ def outside(desk: Desk, key: bytes, word: str) -> str:
     return shown
 
 
+@pytest.mark.slow
 def test_the_path_and_the_branch_go_to_the_hosts_clipboard(desk: Desk) -> None:
     agent = desk.agents["one"]
     assert clipboard(desk, b"y") == agent.worktree
