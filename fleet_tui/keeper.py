@@ -167,8 +167,10 @@ class Keeper:
     def _become_server_process(self) -> None:
         """The lock is the keeper's alone: it must go when the keeper goes."""
         signal.set_wakeup_fd(-1)
-        for number in (signal.SIGCHLD, signal.SIGUSR1, signal.SIGTERM):
+        for number in (signal.SIGCHLD, signal.SIGUSR1):
             signal.signal(number, signal.SIG_DFL)
+        # A system that shuts down tells all processes at once, and the keeper needs this one for the last words.
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
         os.close(self._lock)
         os.close(self._wake_read)
         os.close(self._wake_write)

@@ -107,13 +107,16 @@ def test_a_program_that_refuses_to_end_is_killed_after_its_grace(tmp_path: Path)
     assert (end.cause, end.signal) == ("stop", signal.SIGKILL)
 
 
-def test_a_keeper_that_is_told_to_end_records_an_interruption(tmp_path: Path) -> None:
+def test_a_holder_that_is_told_to_end_records_an_interruption_and_the_last_words(tmp_path: Path) -> None:
     with start_holder(tmp_path, agent("echoes")) as holder:
         with holder.session() as session:
             assert shows("ready", session)
-        os.kill(holder.keeper_pid, signal.SIGTERM)
+        # As systemd does to all of a scope, in any order.
+        for pid in (holder.living_server(), holder.keeper_pid, holder.pid):
+            os.kill(pid, signal.SIGTERM)
 
         assert holder.exit().cause == "shutdown"
+    assert "ready" in last_lines(holder.folder, 9)
 
 
 def test_a_shutdown_that_the_program_is_told_of_first_is_an_interruption_too(tmp_path: Path) -> None:
@@ -236,7 +239,7 @@ def test_a_screen_server_that_dies_is_replaced_and_the_program_does_not_notice(t
     with start_holder(tmp_path, agent("drawing")) as holder:
         with holder.session() as session:
             assert shows("size 80x24", session)
-        for number in (signal.SIGKILL, signal.SIGSEGV, signal.SIGTERM):
+        for number in (signal.SIGKILL, signal.SIGSEGV):
             replace_server(holder, number)
             with holder.session() as session:
                 assert shows("size 80x24", session)
