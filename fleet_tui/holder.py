@@ -55,6 +55,8 @@ class RunSpec:
     """What the program may do without asking, as plain data."""
     scrollback: int = 10_000
     transcript_cap: int = 64 << 20
+    name: str = ""
+    """What people called the agent when the run began."""
 
 
 @dataclass(frozen=True, slots=True)

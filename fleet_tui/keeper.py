@@ -378,16 +378,20 @@ def _as_a_terminal_would_start_it() -> None:
         os.close(descriptor)
 
 
-def keep(spec: RunSpec, lock: int, report: int, serve: ServerMain) -> NoReturn:
+def keep(spec: RunSpec, lock: int, report: int, serve: ServerMain, complaint: str = "") -> NoReturn:
     """The keeper's whole life, in a process just forked from the launcher.
 
     `report` is a pipe: the keeper writes one JSON line, either {"pid": …} once the program runs or {"error": …}.
+    `complaint` is what the launcher has to say to the holder's log.
     """
     code = 1
     try:
         os.setsid()
         os.chdir("/")
         _own_streams(Path(spec.folder))
+        if complaint:
+            sys.stderr.write(f"{complaint}\n")
+            sys.stderr.flush()
         processes.become_subreaper()
         keeper = _started(spec, report, serve)
         if keeper is not None:

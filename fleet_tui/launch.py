@@ -44,6 +44,8 @@ ORDER_BYTES = 1 << 16
 LOOK_SECONDS = 0.1
 """How often it is looked whether agents that wait for their worktree are still wanted."""
 UNWANTED = "stopped while it was being made"
+USER_MANAGER = "systemd/private"
+"""The socket of the user's systemd, in the runtime folder."""
 
 
 # ── the launcher's worker: worktrees and store ──────────────────────────────────────────────────────────────────
@@ -318,6 +320,7 @@ def run_spec(agent: Agent, intent: Intent, profile: Profile) -> RunSpec:
         policy=dict(intent.policy or {}),
         scrollback=intent.scrollback,
         transcript_cap=intent.transcript_cap,
+        name=agent.name,
     )
 
 
@@ -373,6 +376,7 @@ def _mother(worker: socket.socket) -> None:
 
     processes.prepare()
     _warm(screen.Screen(20, 5))
+    enter_scope = _scope_entry()
     gc.collect()
     # What is left stays, and is shared as long as nobody writes to it, be it only in search of garbage.
     gc.freeze()
@@ -383,7 +387,12 @@ def _mother(worker: socket.socket) -> None:
         values["argv"], values["setup"] = tuple(values["argv"]), tuple(values["setup"])
         try:
             answer = fork_keeper(
-                RunSpec(**values), locks[0], [worker.fileno()], keeper.keep, screen_server.serve
+                RunSpec(**values),
+                locks[0],
+                [worker.fileno()],
+                keeper.keep,
+                screen_server.serve,
+                enter_scope,
             )
         except OSError as error:
             answer = json.dumps({"error": str(error)}).encode()
@@ -418,8 +427,55 @@ def _dealings(screen: Screen) -> Dealings:
     return Dealings(spec, screen, lambda _data: True, lambda _kind, **_fields: None)
 
 
+def _scope_entry() -> Callable[[RunSpec], str]:
+    """By which a process enters the scope of its agent, or returns why it stays where it is though it should not."""
+    manager = _user_manager()
+    if not manager:
+        return _stay
+    # Not loaded where there is none.
+    from fleet_tui import scopes
+
+    return entry_to(manager) if scopes.are_safer(os.getuid()) else _stay
+
+
+def entry_to(manager: str) -> Callable[[RunSpec], str]:
+    """The entry to scopes of that manager, if it answers: one that hangs is waited for once, not for each agent."""
+    from fleet_tui import scopes
+
+    if not scopes.answers(manager):
+        return lambda _spec: "no scope of its own: systemd does not answer"
+
+    def enter(spec: RunSpec) -> str:
+        try:
+            scopes.enter(manager, f"fleet-{spec.agent}-{spec.run}.scope", f"fleet agent {spec.name}")
+        except OSError as error:
+            return f"no scope of its own: {error}"
+        return ""
+
+    return enter
+
+
+def _stay(_spec: RunSpec) -> str:
+    """Where there is no better place."""
+    return ""
+
+
+def _user_manager() -> str:
+    """The socket of the user's own systemd; empty where there is none."""
+    address = f"{os.environ.get('XDG_RUNTIME_DIR', '')}/{USER_MANAGER}"
+    try:
+        return address if os.stat(address).st_uid == os.getuid() else ""  # noqa: PTH116 - no more than a system call
+    except OSError:
+        return ""
+
+
 def fork_keeper(
-    spec: RunSpec, lock: int, not_for_it: Sequence[int], keep: Callable[..., NoReturn], serve: object
+    spec: RunSpec,
+    lock: int,
+    not_for_it: Sequence[int],
+    keep: Callable[..., NoReturn],
+    serve: object,
+    enter_scope: Callable[[RunSpec], str] = _stay,
 ) -> bytes:
     """Start a keeper with the agent's lock, from a process without threads; returns its report."""
     report_read, report_write = os.pipe()
@@ -428,10 +484,11 @@ def fork_keeper(
         try:
             for descriptor in (report_read, *not_for_it):
                 os.close(descriptor)
+            complaint = enter_scope(spec)
             gc.enable()
             # A second fork: the keeper is nobody's child, so nobody has to collect it.
             if os.fork() == 0:
-                keep(spec, lock, report_write, serve)
+                keep(spec, lock, report_write, serve, complaint)
         finally:
             os._exit(0)
     os.close(report_write)

@@ -3,6 +3,7 @@
 Each line of standard input is JSON: the fields of a RunSpec, the path of the lock, and the environment of who asks.
 For each, a line of standard output is the keeper's report. All is imported once, for all keepers; each is forked by
 a process of its own that ends at once, so that keepers are nobody's children here, as after a real launch.
+An environment with a user manager's socket has them ask there for a scope.
 """
 
 from __future__ import annotations
@@ -13,8 +14,10 @@ import sys
 from pathlib import Path
 from typing import Any, cast
 
-from fleet_tui import keeper, screen_server
+from fleet_tui import keeper, launch, screen_server
 from fleet_tui.holder import RunSpec, take_lock
+
+MANAGER = "FLEET_TESTS_MANAGER"
 
 
 def main() -> None:
@@ -45,13 +48,9 @@ def _forked(spec: RunSpec, lock: Path) -> str:
     held = take_lock(lock, seconds=5.0)
     if held is None:
         return json.dumps({"error": "the lock is taken"}) + "\n"
-    incoming, report = os.pipe()
-    if os.fork() == 0:
-        os.close(incoming)
-        keeper.keep(spec, held, report, screen_server.serve)
-    os.close(report)
-    with os.fdopen(incoming) as lines:
-        return lines.readline() or json.dumps({"error": "the keeper said nothing"}) + "\n"
+    manager = os.environ.get(MANAGER)
+    entry = [launch.entry_to(manager)] if manager else []
+    return launch.fork_keeper(spec, held, [], keeper.keep, screen_server.serve, *entry).decode() + "\n"
 
 
 if __name__ == "__main__":
