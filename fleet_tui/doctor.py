@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import Literal
 
-from fleet_tui import config, git, land, paths, processes, profiles, reconcile, tidy, transcript
+from fleet_tui import config, git, land, paths, processes, profiles, reconcile, scopes, tidy, transcript
 from fleet_tui.errors import FleetError
 from fleet_tui.holder import is_held, take_lock
 from fleet_tui.models import Agent, Status
@@ -277,10 +277,9 @@ def _sessions() -> Iterator[Finding]:
     runtime = os.environ.get("XDG_RUNTIME_DIR", "")
     if not runtime.startswith("/run/user/"):
         return
-    user = os.environ.get("USER", "")
-    if not Path("/var/lib/systemd/linger", user).exists():
+    if not scopes.lingers(os.getuid()):
         yield Finding(
             "warning",
             "the system may end your agents when you log out",
-            f"loginctl enable-linger {user}",
+            f"loginctl enable-linger {os.environ.get('USER', '')}".rstrip(),
         )
