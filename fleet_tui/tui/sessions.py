@@ -31,6 +31,8 @@ from fleet_tui.tui.paint import FixedStyles, Styles, paint_rows
 TYPING_RATE, SHOWN_RATE, CROWDED_RATE = 60.0, 30.0, 15.0
 CROWD = 7
 """So many panes side by side get fewer frames each."""
+AT_ONCE = 3
+"""Panes that are painted in one go: nine of them, all of whose rows have changed, take more than a frame of time."""
 BEHIND_A_DIALOG = 0.25
 """Seconds between frames while another screen is on top; each is painted twice then."""
 RETRY_SECONDS, RETRY_LIMIT = 0.02, 0.5
@@ -418,7 +420,13 @@ class Sessions:
     def _paint_waiting(self) -> None:
         self._timer = None
         self._painted_at = time.monotonic()
-        self._paint(dict(self._waiting))
+        self._paint_in_turns(list(self._waiting))
+
+    def _paint_in_turns(self, panes: list[Widget]) -> None:
+        """A few at a time: whatever a key does must not wait for all of them."""
+        self._paint({pane: self._waiting[pane] for pane in panes[:AT_ONCE] if pane in self._waiting})
+        if panes[AT_ONCE:]:
+            asyncio.get_running_loop().call_soon(self._paint_in_turns, panes[AT_ONCE:])
 
     def _paint(self, panes: dict[Widget, Viewer]) -> None:
         by_screen: dict[Screen[object], list[tuple[Widget, set[int]]]] = {}
