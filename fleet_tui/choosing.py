@@ -6,7 +6,8 @@ Pure: given the agents that there are. Whoever asks says which of them count.
 from __future__ import annotations
 
 import fnmatch
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Callable, Sequence
 
 from fleet_tui import names
 from fleet_tui.errors import NotFound, UsageError
@@ -26,7 +27,10 @@ def one(name: str, agents: Sequence[Agent], project: str | None) -> Agent:
 
 
 def some(
-    patterns: Sequence[str], batch: str | None, agents: Sequence[Agent], others: Sequence[Agent]
+    patterns: Sequence[str],
+    batch: str | None,
+    agents: Sequence[Agent],
+    others: Callable[[], Sequence[Agent]],
 ) -> list[Agent]:
     """The agents whose name or id matches one of the patterns, or all of a batch; `others` may have been meant."""
     if batch is not None:
@@ -37,7 +41,7 @@ def some(
     for pattern in patterns:
         matching = [agent for agent in agents if _matches(agent, pattern)]
         if not matching:
-            raise NotFound(f"no agent matches {pattern!r}", hint=_elsewhere(pattern, agents, others))
+            raise NotFound(f"no agent matches {pattern!r}", hint=_elsewhere(pattern, agents, others()))
         if not names.is_pattern(pattern):
             _refuse_several_projects(pattern, matching)
         chosen |= {agent.id: agent for agent in matching}
@@ -51,6 +55,13 @@ def batch_labels(agents: Sequence[Agent]) -> dict[tuple[str, str], str]:
         if agent.status is not Status.KILLED:
             members.setdefault((agent.project, agent.batch), []).append(agent.name)
     return {place: names.batch_label(place[1], of_it) for place, of_it in members.items()}
+
+
+def batch_names(agents: Sequence[Agent]) -> dict[tuple[str, str], str]:
+    """By what list and dashboard show them: the label, or the id where another batch of the project is called so."""
+    labels = batch_labels(agents)
+    taken = Counter((place[0], name) for place, label in labels.items() for name in {place[1], label})
+    return {place: label if taken[place[0], label] == 1 else place[1] for place, label in labels.items()}
 
 
 def _all_of(agents: Sequence[Agent], batch: str | None) -> list[Agent]:

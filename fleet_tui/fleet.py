@@ -169,7 +169,7 @@ class Fleet:
     ) -> list[Agent]:
         """The agents whose name or id matches one of the patterns, or all of a batch."""
         agents = [agent for agent in self.agents(everywhere=everywhere) if agent.status not in but_not]
-        return choosing.some(patterns, batch, agents, self.store.agents())
+        return choosing.some(patterns, batch, agents, self.store.agents)
 
     def batch_labels(self, agents: Sequence[Agent]) -> dict[tuple[str, str], str]:
         """What the batches of these agents are called, by project and id; those of killed agents are not listed."""

@@ -71,7 +71,7 @@ def holding(store: Store, agent: Agent) -> Iterator[Agent]:
         yield store.agent(agent.id)
     except OSError as error:
         raise FleetError(
-            f"{agent.name}: {error.filename2 or error.filename or agent.worktree}: {error.strerror}",
+            f"{agent.name}: {error.filename2 or error.filename or agent.worktree}: {error.strerror or error}",
             hint="check space and permissions",
         ) from error
     finally:

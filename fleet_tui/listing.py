@@ -8,6 +8,7 @@ import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from fleet_tui import choosing
 from fleet_tui.models import Agent, Prompted, Spending, Status, Usage
 from fleet_tui.names import batch_label
 from fleet_tui.values import dataclass
@@ -189,10 +190,16 @@ def table(
     left_out = {"BATCH"} if grouped else set()
     left_out |= set() if projects else {"PROJECT"}
     spent = spent or {}
-    batches = _batch_names(agents)
+    batches = choosing.batch_names(agents)
     cells = {
-        agent.id: _cells(agent, batch, usage.get(agent.id, Usage()), spent.get(agent.id, Spending()), now)
-        for agent, batch in zip(agents, batches, strict=True)
+        agent.id: _cells(
+            agent,
+            batches[agent.project, agent.batch],
+            usage.get(agent.id, Usage()),
+            spent.get(agent.id, Spending()),
+            now,
+        )
+        for agent in agents
     }
     left_out |= {name for name in ("CTX", "COST") if not any(row[name] for row in cells.values())}
     columns = _columns(list(cells.values()), left_out, width)
@@ -205,17 +212,6 @@ def table(
         ]
     text = _aligned(rows, width, color=color)
     return "\n".join([*text, "", _cut(_totals(agents, usage, spent), width)])
-
-
-def _batch_names(agents: Sequence[Agent]) -> list[str]:
-    """What the batch of each is called; its id where another one of its project has the same name."""
-    labels = {
-        (members[0].project, batch): batch_label(batch, [agent.name for agent in members])
-        for batch, members in _groups(agents, grouped=True)
-    }
-    named = [(project, label) for (project, _), label in labels.items()]
-    of_each = [(agent, labels[agent.project, agent.batch]) for agent in agents]
-    return [label if named.count((agent.project, label)) == 1 else agent.batch for agent, label in of_each]
 
 
 def _heading(batch: str, members: Sequence[Agent], spent: Mapping[str, Spending]) -> str:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from fleet_tui import git, reconcile
+from fleet_tui import git, land, paths, reconcile
+from fleet_tui.errors import Refused
 from fleet_tui.models import Agent
 from fleet_tui.store import Store
 
@@ -53,12 +55,25 @@ def _follow_worktrees(store: Store, repository: git.Repository) -> list[Agent]:
         for agent in store.agents(str(repository.root))
         if agent.has_worktree and not os.path.lexists(agent.worktree)
     ]
-    places = {agent.id: git.moved_to(repository, Path(agent.worktree), agent.id) for agent in lost}
-    found = [agent for agent in lost if places[agent.id] is not None]
-    with store.transaction():
-        for agent in found:
-            store.change(agent.id, time.time(), worktree=str(places[agent.id]))
-    return _copied(store, found)
+    return _copied(store, [agent for agent in lost if _follow(store, repository, agent)])
+
+
+def _follow(store: Store, repository: git.Repository, agent: Agent) -> bool:
+    """Whether the worktree was found; one that somebody is busy with is left to them."""
+    worktree = Path(agent.worktree)
+    place = git.moved_to(repository, worktree, agent.id)
+    # There, it was brought by a kill that was cut off, and the next one goes on with that.
+    if place is None or paths.trash(worktree.parent) in place.parents:
+        return False
+    try:
+        with land.holding(store, agent) if agent.has_ended else contextlib.nullcontext(agent) as current:
+            if current.worktree != agent.worktree:
+                return False
+            with store.transaction():
+                store.change(agent.id, time.time(), worktree=str(place))
+    except Refused:
+        return False
+    return True
 
 
 def _copied(store: Store, agents: Sequence[Agent]) -> list[Agent]:

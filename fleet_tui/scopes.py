@@ -52,7 +52,7 @@ def lingers(user: int) -> bool:
     """Whether the user's systemd runs without a login too."""
     try:
         return (_LINGERING / pwd.getpwuid(user).pw_name).exists()
-    except KeyError:
+    except (KeyError, OSError):
         return False
 
 

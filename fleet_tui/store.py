@@ -23,6 +23,8 @@ from fleet_tui.values import asdict, fields, known
 SCHEMA_VERSION = 3
 BUSY_SECONDS = 10.0
 WAL_PAUSE = 0.01
+PRIMARY_CODE = 0xFF
+"""SQLite says more in the bits above: that a log is just being recovered, say."""
 NETWORK_FILESYSTEMS = frozenset(
     {"nfs", "nfs4", "cifs", "smb3", "smbfs", "sshfs", "fuse.sshfs", "9p", "afs", "ceph"}
 )
@@ -127,7 +129,10 @@ class Store:
             try:
                 db.execute("pragma journal_mode = wal")
             except sqlite3.OperationalError as error:
-                if error.sqlite_errorcode != sqlite3.SQLITE_BUSY or time.monotonic() >= deadline:
+                if (
+                    error.sqlite_errorcode & PRIMARY_CODE != sqlite3.SQLITE_BUSY
+                    or time.monotonic() >= deadline
+                ):
                     raise
                 time.sleep(WAL_PAUSE)
             else:

@@ -14,6 +14,7 @@ import pytest
 
 from fleet_tui import paths
 from fleet_tui.fleet import Fleet
+from fleet_tui.git import to_trash
 from fleet_tui.models import Status
 from tests.commands import Cli, cli, configure, eventually, prints, project, traces
 from tests.conftest import git
@@ -190,9 +191,10 @@ def test_rows_that_were_lost_are_found_again(cli: Cli, fleet: Fleet) -> None:
 def test_repairing_finds_worktrees_that_were_moved_and_says_whose_are_gone(
     cli: Cli, fleet: Fleet, project: Path, tmp_path: Path
 ) -> None:
-    cli.ok("multi", "a:x", "b:x", "c:x", "d:x", "e:x", "f:x")
+    cli.ok("multi", *(f"{name}:x" for name in "abcdefg"))
     fleet.stop(fleet.agents())
-    gone, bare, broken, kept, beside, away = (Path(fleet.find(name).worktree) for name in "abcdef")
+    gone, bare, broken, kept, beside, away, cut_off = (Path(fleet.find(name).worktree) for name in "abcdefg")
+    to_trash(cut_off, paths.trash(cut_off.parent), stamp="s", delete_branch=False)
     beside = beside.rename(beside.with_name("beside"))
     git(project, "worktree", "move", str(away), str(tmp_path / "away"))
     shutil.rmtree(gone)
@@ -209,6 +211,7 @@ def test_repairing_finds_worktrees_that_were_moved_and_says_whose_are_gone(
     assert str(broken) in ran.err
     assert git(kept, "status", "--porcelain") == ""
     assert f"e: its worktree is {beside} now" in ran.err
+    assert fleet.find("g").worktree == str(cut_off), "a kill that was cut off is gone on with by the next"
     assert [fleet.find(name).worktree for name in "ef"] == [str(beside), str(tmp_path / "away")]
     assert git(beside, "branch", "--show-current") == "e\n"
     cli.ok("kill", "-f", "e", "f")

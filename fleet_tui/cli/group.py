@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -29,7 +30,9 @@ class Group(click.Group):
         try:
             return super().invoke(ctx)
         except BrokenPipeError as error:
-            raise Unread from error
+            if is_unread():
+                raise Unread from error
+            raise
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(self.commands)
@@ -101,6 +104,18 @@ def confirm(question: str, *, flag: str, note: str = "", default: bool = False) 
         raise UsageError(f"no terminal to ask on: {question}", hint=f"say so with {flag}")
     if not click.confirm(f"{question} ({note})" if note else question, default=default, err=True):
         raise FleetError("nothing was done")
+
+
+def is_unread(seconds: float = 0.0) -> bool:
+    """Whether nobody reads our output any more, as far as that can be told within this time."""
+    import select
+
+    if sys.stdout.isatty():
+        time.sleep(seconds)
+        return False
+    reader = select.poll()
+    reader.register(sys.stdout.fileno(), 0)
+    return bool(reader.poll(seconds * 1000))
 
 
 def in_color(fleet: Fleet) -> bool:

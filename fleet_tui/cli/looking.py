@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from fleet_tui.cli.group import cli, in_color, name_argument, open_fleet, terminal_size
+from fleet_tui.cli.group import cli, in_color, is_unread, name_argument, open_fleet, terminal_size
 from fleet_tui.cli.sampling import primed
 from fleet_tui.errors import FleetError, NotFound, UsageError
 
@@ -39,11 +39,14 @@ def list_(grouped: bool, everywhere: bool, watch: bool, as_json: bool, repair: b
     if watch:
         _watch(fleet, grouped=grouped, everywhere=everywhere)
         return
+    color = not as_json and in_color(fleet)
     # Whether in colour is decided already: click would leave it out wherever there is no terminal.
-    click.echo(_listing(fleet, grouped=grouped, everywhere=everywhere, as_json=as_json), color=True)
+    click.echo(
+        _listing(fleet, grouped=grouped, everywhere=everywhere, color=color, as_json=as_json), color=True
+    )
 
 
-def _listing(fleet: Fleet, *, grouped: bool, everywhere: bool, as_json: bool = False) -> str:
+def _listing(fleet: Fleet, *, grouped: bool, everywhere: bool, color: bool, as_json: bool = False) -> str:
     from fleet_tui import listing
     from fleet_tui.models import Status
 
@@ -57,7 +60,7 @@ def _listing(fleet: Fleet, *, grouped: bool, everywhere: bool, as_json: bool = F
         return _nothing(fleet, everywhere=everywhere)
     width = (terminal_size() or (PIPED_WIDTH, 0))[0]
     return listing.table(
-        agents, usage, now=time.time(), width=width, color=in_color(fleet), grouped=grouped,
+        agents, usage, now=time.time(), width=width, color=color, grouped=grouped,
         projects=len({agent.project for agent in agents}) > 1, spent=spent,
     )  # fmt: skip
 
@@ -80,10 +83,11 @@ def _watch(fleet: Fleet, *, grouped: bool, everywhere: bool) -> None:
         raise UsageError("--watch needs a terminal", hint="leave it out, or use --json in a loop")
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, _leave)
+    color = in_color(fleet)
     sys.stdout.write("\x1b[?1049h\x1b[?25l")
     try:
         while True:
-            text = _listing(fleet, grouped=grouped, everywhere=everywhere)
+            text = _listing(fleet, grouped=grouped, everywhere=everywhere, color=color)
             lines = listing.fitted(text.split("\n"), (terminal_size() or (0, 24))[1])
             sys.stdout.write("\x1b[H" + "\x1b[K\n".join(lines) + "\x1b[K\x1b[J")
             sys.stdout.flush()
@@ -141,14 +145,7 @@ def _tell_unseen(error: FleetError) -> None:
 
 def _rest(seconds: float) -> None:
     """Until there may be more; an agent that is quiet must not keep alive whom nobody reads any more."""
-    import select
-
-    if sys.stdout.isatty():
-        time.sleep(seconds)
-        return
-    reader = select.poll()
-    reader.register(sys.stdout.fileno(), 0)
-    if reader.poll(seconds * 1000):
+    if is_unread(seconds):
         raise BrokenPipeError
 
 

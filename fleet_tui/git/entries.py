@@ -42,7 +42,7 @@ def admin_of(worktree: Path) -> Admin | None:
     """The entry that a worktree names, whether or not it is still there; None if it names none."""
     try:
         line = read_line(worktree / ".git")
-    except (IsADirectoryError, NotADirectoryError):
+    except (IsADirectoryError, NotADirectoryError, PermissionError):
         return None
     if not line.startswith("gitdir: "):
         return None

@@ -8,10 +8,10 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections import Counter
 from collections.abc import Callable, Coroutine, Sequence
 from typing import TYPE_CHECKING, Any
 
+from fleet_tui import choosing
 from fleet_tui.errors import FleetError
 from fleet_tui.models import Agent, Receipt, Status
 from fleet_tui.tui.exchange import Surroundings
@@ -31,7 +31,6 @@ from fleet_tui.tui.screens.queue import QueueDialog, Waiting
 from fleet_tui.tui.screens.why import WhyDialog, WrongDialog
 from fleet_tui.tui.widgets.lines import clean
 from fleet_tui.tui.widgets.prompt_area import history
-from fleet_tui.tui.widgets.rows import batch_name
 from fleet_tui.values import replace
 
 if TYPE_CHECKING:
@@ -442,13 +441,8 @@ class AgentActions:
 
     def _batches(self, project: str) -> dict[str, str]:
         """The batches of a project by the names that the list shows; by their ids where two are called the same."""
-        members: dict[str, list[Agent]] = {}
-        for agent in self._desk.state.agents:
-            if agent.project == project and agent.status is not Status.KILLED:
-                members.setdefault(agent.batch, []).append(agent)
-        names = {batch: batch_name(batch, agents) for batch, agents in members.items()}
-        taken = Counter([*names, *(name for batch, name in names.items() if name != batch)])
-        return {(name if taken[name] == 1 else batch): batch for batch, name in names.items()}
+        named = choosing.batch_names(self._desk.state.agents)
+        return {name: batch for (place, batch), name in named.items() if place == project}
 
     # ── looking ─────────────────────────────────────────────────────────────────────────────────────────────────
 
