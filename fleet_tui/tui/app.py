@@ -219,6 +219,7 @@ def _spare_the_collector() -> None:
     gc.freeze()
     young, middle, _ = gc.get_threshold()
     gc.set_threshold(young, middle, OLDEST_AFTER)
+    gc.enable()
 
 
 def run(project_dir: Path, *, demo: bool = False) -> int:

@@ -7,6 +7,7 @@ milliseconds on the wall and on the processor, and its name. The second are the 
 from __future__ import annotations
 
 import asyncio
+import gc
 import sys
 import time
 
@@ -40,4 +41,5 @@ def _name(handle: asyncio.Handle) -> str:
 
 if __name__ == "__main__":
     watch(sys.argv[1])
+    gc.disable()  # as the program itself does until it is open
     sys.exit(run(["ui"]))
