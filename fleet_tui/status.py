@@ -10,7 +10,6 @@ from __future__ import annotations
 import base64
 import binascii
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 from fleet_tui.models import Status, Wish
@@ -23,7 +22,6 @@ from fleet_tui.signals import (
     Sign,
     Signals,
     buttons,
-    flat,
     in_values,
     is_pointed_list,
     lettered_choices,
@@ -32,6 +30,7 @@ from fleet_tui.signals import (
     told,
 )
 from fleet_tui.values import dataclass, known, replace
+from fleet_tui.wishes import is_shown
 
 QUIET_SECONDS = 2.0
 """Without output for this long, a program is no longer taken for working."""
@@ -47,8 +46,6 @@ SILENT_START_SECONDS = 5.0
 QUIET_START_SECONDS = 1.0
 """The same for a program of which silence is the only sign that it waits."""
 REPORT_BYTES = 4096
-WISH_START = 40
-"""How much of a command, without its spaces, tells that the screen shows it."""
 
 REPORT, HOOK, EVENT, TITLE, SCREEN = "osc7501", "hook", "event", "title", "screen"
 RANKED = (REPORT, EVENT, TITLE, SCREEN)
@@ -111,6 +108,8 @@ class Judge:
         self._current = self._told = self._basis = first
         self._levels: dict[str, _Seen] = {}
         self._hook: _Seen | None = None
+        self._requests: set[Observed] = set()
+        """What hooks and events have asked for since the program was last seen not to ask."""
         self._last_output: float | None = None
         self._started: float | None = None
         self._lines: Sequence[str] = ()
@@ -220,6 +219,8 @@ class Judge:
         if was_asking and asked and self._says(SCREEN) is not Status.BLOCKED:
             # No hook tells that a question was answered; its dialog is gone.
             self._hook = None
+        if was_asking and self._says(SCREEN) is not Status.BLOCKED:
+            self._requests.clear()
 
     def _says(self, source: str) -> Status | None:
         seen = self._levels.get(source)
@@ -231,6 +232,7 @@ class Judge:
         if sign is not None:
             before = self._hook.observed.status if self._hook is not None else None
             self._hook = _Seen(_observed(HOOK, sign), now, sign.rule.over)
+            self._note(self._hook.observed, has_asked=True)
             self._began(before, sign.rule.status)
 
     def streamed(self, event: Mapping[str, Any], now: float, *, is_helpers: bool = False) -> None:
@@ -249,11 +251,20 @@ class Judge:
 
     def _set(self, source: str, observed: Observed, now: float, rule: Rule | None = None) -> None:
         before = self._levels.get(source)
+        if source == EVENT or (source == REPORT and observed.status is not Status.BLOCKED):
+            self._note(observed, has_asked=self._says(source) is Status.BLOCKED)
         if observed.status is Status.BLOCKED and self._is_asked_anew(source, before):
             self._asked += 1
         since = before.since if before is not None and before.observed.status is observed.status else now
         self._levels[source] = _Seen(observed, since, rule.over if rule else (), now)
         self._began(before.observed.status if before is not None else None, observed.status)
+
+    def _note(self, observed: Observed, *, has_asked: bool) -> None:
+        """One more request may be open now; or none any longer, where this source had asked before."""
+        if observed.status is Status.BLOCKED:
+            self._requests.add(observed)
+        elif has_asked:
+            self._requests.clear()
 
     def _is_asked_anew(self, source: str, before: _Seen | None) -> bool:
         """Only what the program says itself counts: a title or a screen may merely have been redrawn."""
@@ -283,6 +294,7 @@ class Judge:
         )
         self.output(now)
         self._current = self._told = observed
+        self._requests = {observed} if observed.wish != Wish() else set()
         if source in RANKED:
             self._set(source, observed, now)
         elif source == HOOK:
@@ -369,6 +381,10 @@ class Judge:
             return observed
         others = [*self._levels.values(), *([self._hook] if self._hook is not None else [])]
         same = [seen.observed for seen in others if seen.observed.status is observed.status]
+        if len(self._requests) > 1:
+            # Which of them the dialog is about, no hook and no event says.
+            same = [one for one in same if one not in self._requests]
+            observed = replace(observed, text="") if observed in self._requests else observed
         if not observed.text:
             observed = replace(observed, text=next((one.text for one in same if one.text), ""))
         if observed.status is Status.BLOCKED:
@@ -377,20 +393,22 @@ class Judge:
                 choices=self._dialog,
                 takes_words=self._signals.free_choice(self._dialog) is not None,
                 asked=self._asked,
-                wish=self._shown_wish(same),
+                wish=self._shown_wish(),
             )
             if not observed.detail:
                 observed = replace(observed, detail=next((one.detail for one in same if one.detail), ""))
         return observed
 
-    def _shown_wish(self, same: Sequence[Observed]) -> Wish:
-        """What the dialog on the screen is about: of several requests that a hook told of, only one is asked there."""
-        screen = "".join(flat(self._lines).split())
-        for wish in (one.wish for one in same):
-            sign = "".join(wish.command.split()) or Path(wish.touches).name
-            if sign and sign[:WISH_START] in screen:
-                return wish
-        return Wish()
+    def _shown_wish(self) -> Wish:
+        """What the dialog on the screen is about, where that is certain: it says so itself, or shows the one request
+        that is open."""
+        screen = self._levels.get(SCREEN)
+        if self._lines and self._says(SCREEN) is Status.BLOCKED and screen and screen.observed.wish != Wish():
+            return screen.observed.wish
+        if len(self._requests) != 1:
+            return Wish()
+        (request,) = self._requests
+        return request.wish if is_shown(request.wish, self._lines) else Wish()
 
     def _choices(
         self, rule: Rule | None, lines: Sequence[str], painted: Painted | None

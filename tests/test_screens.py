@@ -56,6 +56,24 @@ def test_a_recorded_question_tells_the_command_and_the_reason(cols: int) -> None
     }
 
 
+@pytest.mark.parametrize("cols", [45, 80, 120])
+@pytest.mark.parametrize("program", ["claude", "claude-before-reports"])
+def test_what_a_hook_told_is_shown_only_with_its_own_recorded_dialog(program: str, cols: int) -> None:
+    recorded = json.loads((FOLDER / f"{program}-permission-{cols}.json").read_text())
+    told = {}
+    for command in ("touch one.txt", "touch", "one.txt", "ls", "touch one.txt two.txt", "a test's command"):
+        judge = Judge(profiles.load("claude").signals)
+        asked = {"command": command, "description": "a test's command"}
+        payload = {"hook_event_name": "PermissionRequest", "tool_name": "Bash", "tool_input": asked}
+        judge.hooked(payload, 0.0)
+        judge.showed(recorded["lines"], 0.0)
+        judge.settle(60.0)
+        told[command] = judge.status().wish.command
+
+    assert {command for command, shown in told.items() if shown} <= {"touch one.txt"}
+    assert told["touch one.txt"] == "touch one.txt"
+
+
 def painted(recorded: dict[str, Any], row: int) -> list[tuple[str, object]]:
     """Recorded where choices are told apart by their colours alone."""
     return [(text, tuple(look)) for text, look in recorded["painted"][str(row)]]

@@ -300,26 +300,78 @@ def test_words_and_choices_of_other_sources_are_added_to_a_report_without_any() 
     assert [choice.label for choice in found.status().choices] == ["Go", "Stay here for now"]
 
 
+ASKS = Rule(
+    "asked",
+    Status.BLOCKED,
+    "permission",
+    where={"event": "Ask"},
+    text="{input.command}",
+    wish={"command": "{input.command}", "reason": "{input.description}", "touches": "{input.file_path}"},
+)
+
+
+def wish_of(found: Judge, dialog: list[str], now: float) -> Wish:
+    """What is told of the request whose dialog is on the screen, below what was said before."""
+    before = ["● I shall ls, then rm -rf build/ &&", "", " git push", "", "─" * 20, " Command", "┄" * 20]
+    found.showed([*before, *dialog, "", " May I go?", " ❯ 1. Yes", "   2. No"], now)
+    judged(found, now)
+    return found.status().wish
+
+
 def test_what_is_asked_is_told_only_of_the_request_whose_dialog_is_on_the_screen() -> None:
-    wish = {"command": "{input.command}", "reason": "{input.description}", "touches": "{input.file_path}"}
-    hook = Rule("asked", Status.BLOCKED, "permission", where={"event": "Ask"}, wish=wish)
-    found = rules(signals=replace(TITLES, hook=(hook,)))
+    found = rules(signals=replace(TITLES, hook=(ASKS,)))
     found.reported("state=blocked:kind=permission", 1.0)
     two_lines = {"command": "rm -rf build/ &&\npython -m build\x07", "description": "a clean\ntree"}
     found.hooked({"event": "Ask", "input": two_lines}, 1.1)
+    wish = Wish("rm -rf build/ &&\npython -m build", "a clean tree")
 
-    found.showed(["May I run rm -rf bu", "ild/ && python -m build?", "1. Yes", "2. No"], 1.2)
-    judged(found, 1.2)
-    assert found.status().wish == Wish("rm -rf build/ &&\npython -m build", "a clean tree")
+    assert wish_of(found, [" rm -rf bu", "ild/ &&", " python -m build"], 1.2) == wish
+    assert wish_of(found, [" rm -rf build/ &&", " python -m build", " a clean tree"], 1.3) == wish
+    for other in (
+        [" git push"],
+        [" rm -rf build/ &&"],
+        [" rm -rf build/ && python -m build --all"],
+        [" cd .. &&", " rm -rf build/ && python -m build"],
+        [" rm -r f build/ && python -m build"],
+    ):
+        assert wish_of(found, other, 1.4) == Wish(), other
 
-    found.showed(["May I run git push?", "1. Yes", "2. No"], 1.3)
-    judged(found, 1.3)
-    assert found.status().wish == Wish()
 
-    found.hooked({"event": "Ask", "input": {"file_path": "/tree/src/a.py"}}, 1.4)
-    found.showed(["May I edit src/a.py?", "1. Yes", "2. No"], 1.5)
-    judged(found, 1.5)
-    assert found.status().wish == Wish(touches="/tree/src/a.py")
+def test_a_file_is_told_where_the_dialog_names_it_and_no_other_of_its_name() -> None:
+    found = rules(signals=replace(TITLES, hook=(ASKS,)))
+    found.hooked({"event": "Ask", "input": {"file_path": "/tree/src/a.py"}}, 1.0)
+
+    assert wish_of(found, [" src/a.py", "", " Change a.py?"], 1.1) == Wish(touches="/tree/src/a.py")
+    for other in ([" tests/a.py", "", " Change a.py?"], [" data.py"], [" rm a.pyc"]):
+        assert wish_of(found, other, 1.2) == Wish(), other
+
+
+def test_of_several_requests_none_is_told_until_they_are_over() -> None:
+    found = rules(signals=replace(TITLES, hook=(ASKS,)))
+    found.reported("state=blocked:kind=permission", 1.0)
+    for command in ("rm -rf build", "ls"):
+        found.hooked({"event": "Ask", "input": {"command": command}}, 1.1)
+
+    judged(found, 1.1)
+    assert found.status().text == "", "which one is asked is not known"
+    assert wish_of(found, [" rm -rf build", " then ls"], 1.2) == Wish()
+    assert wish_of(found, [" ls"], 1.3) == Wish()
+    found.reported("state=working", 2.0)
+    found.hooked({"event": "Ask", "input": {"command": "ls"}}, 2.1)
+    found.reported("state=blocked:kind=permission", 2.2)
+    assert wish_of(found, [" ls"], 2.3) == Wish("ls")
+
+
+def test_of_a_dialog_higher_than_the_screen_all_that_is_seen_has_to_be_the_end_of_the_command() -> None:
+    found = rules(signals=replace(TITLES, hook=(ASKS,)))
+    lines = [f"echo number {number} of many" for number in range(40)]
+    found.hooked({"event": "Ask", "input": {"command": "\n".join(lines)}}, 1.0)
+    below = ["┄" * 20, " May I go?", " ❯ 1. Yes", "   2. No"]
+
+    for shown, is_told in ((lines[20:], True), (lines[20:39], False), (["ls", *lines[20:]], False)):
+        found.showed([*shown, *below], 1.1)
+        judged(found, 1.1)
+        assert bool(found.status().wish.command) is is_told, shown
 
 
 def test_a_report_about_a_part_of_the_work_is_passed_over() -> None:
