@@ -332,6 +332,7 @@ def in_values(rules: Iterable[Rule], values: Mapping[str, Any]) -> Sign | None:
 
 def _wish(rule: Rule, values: Mapping[str, Any]) -> Wish:
     said = {name: _first_text(values, text) for name, text in rule.wish.items()}
+    # How much of a command is shown is for `exact` alone to say: it marks what it leaves out.
     return Wish(
         command=exact(said.get("command", "")),
         reason=told(said.get("reason", "")),
@@ -352,7 +353,7 @@ def _first_text(values: Mapping[str, Any], texts: str) -> str:
 def _shown(value: Any) -> str:
     if isinstance(value, list):
         return ", ".join(_shown(one) for one in value if isinstance(one, str | int | float))
-    return str(value)[: MAX_TEXT * 4] if isinstance(value, str | int | float) else ""
+    return str(value) if isinstance(value, str | int | float) else ""
 
 
 def at_path(values: Mapping[str, Any], path: str) -> Any:

@@ -9,7 +9,7 @@ import pytest
 
 from fleet_tui import profiles
 from fleet_tui.models import Status, Wish
-from fleet_tui.signals import Rule, Signals
+from fleet_tui.signals import MAX_TEXT, Rule, Signals, in_values
 from fleet_tui.status import DRAWN_SECONDS, HOLD_SECONDS, QUIET_SECONDS, SILENT_START_SECONDS, Judge
 
 pytestmark = pytest.mark.pure
@@ -360,6 +360,15 @@ def test_of_several_requests_none_is_told_until_they_are_over() -> None:
     found.hooked({"event": "Ask", "input": {"command": "ls"}}, 2.1)
     found.reported("state=blocked:kind=permission", 2.2)
     assert wish_of(found, [" ls"], 2.3) == Wish("ls")
+
+
+@pytest.mark.parametrize(("length", "told"), [(1201, "x" * 1201), (4001, "x" * 4000 + "…")])
+def test_a_command_is_told_as_it_is_and_one_that_is_cut_says_so(length: int, told: str) -> None:
+    sign = in_values((ASKS,), {"event": "Ask", "input": {"command": "x" * length}})
+
+    assert sign is not None
+    assert sign.wish.command == told
+    assert len(sign.text) == MAX_TEXT
 
 
 def test_of_a_dialog_higher_than_the_screen_all_that_is_seen_has_to_be_the_end_of_the_command() -> None:
