@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from enum import StrEnum
 
-from fleet_tui.values import dataclass, field
+from fleet_tui.values import dataclass, field, known
 
 
 class Status(StrEnum):
@@ -60,6 +60,12 @@ class Wish:
     """Why, in its own words."""
     touches: str = ""
     """The file that it is about."""
+
+    @classmethod
+    def from_plain(cls, values: object) -> Wish:
+        """Also of what another version has written: what is no text of a known name is passed over."""
+        found = known(cls, values) if isinstance(values, Mapping) else {}
+        return cls(**{name: said for name, said in found.items() if isinstance(said, str)})
 
 
 @dataclass(frozen=True, slots=True)

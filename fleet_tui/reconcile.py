@@ -20,7 +20,7 @@ from fleet_tui.holder import Exit, Killed, read_events, read_exit, read_holder, 
 from fleet_tui.models import Agent, Batch, Evidence, Status, Wish
 from fleet_tui.processes import boot_id, machine_id
 from fleet_tui.store import Store
-from fleet_tui.values import known, replace
+from fleet_tui.values import replace
 
 JUST_ENDED_SECONDS = 5.0
 
@@ -120,7 +120,7 @@ def _project(store: Store, agent: Agent, event: Mapping[str, Any]) -> None:
             str(data.get("rule", "")),
             _choices(data),
             data.get("takes_words") is True,
-            _wish(data),
+            Wish.from_plain(data.get("wish")),
         )
         store.change(
             agent.id,
@@ -145,11 +145,6 @@ def _project(store: Store, agent: Agent, event: Mapping[str, Any]) -> None:
 def _choices(data: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
     given = data.get("choices", ())
     return tuple((str(one[0]), str(one[1])) for one in given if isinstance(one, list) and len(one) == 2)
-
-
-def _wish(data: Mapping[str, Any]) -> Wish:
-    given = data.get("wish", {})
-    return Wish(**{name: str(said) for name, said in known(Wish, given).items()})
 
 
 def _mark_end(store: Store, agent: Agent, folder: Path) -> None:

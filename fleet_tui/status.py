@@ -29,7 +29,7 @@ from fleet_tui.signals import (
     pointed_choices,
     told,
 )
-from fleet_tui.values import dataclass, known, replace
+from fleet_tui.values import dataclass, replace
 from fleet_tui.wishes import is_shown
 
 QUIET_SECONDS = 2.0
@@ -290,7 +290,7 @@ class Judge:
             source,
             str(told_last.get("text", "")),
             str(told_last.get("rule", "")),
-            wish=Wish(**known(Wish, told_last.get("wish", {}))),
+            wish=Wish.from_plain(told_last.get("wish")),
         )
         self.output(now)
         self._current = self._told = observed

@@ -498,7 +498,7 @@ def _evidence(values: Mapping[str, Any]) -> Evidence:
     """Also of what another version has written: unknown fields are passed over."""
     found = known(Evidence, values)
     choices = tuple((str(key), str(says)) for key, says in found.get("choices", ()))
-    return Evidence(**found | {"choices": choices, "wish": Wish(**known(Wish, found.get("wish", {})))})
+    return Evidence(**found | {"choices": choices, "wish": Wish.from_plain(found.get("wish"))})
 
 
 def _plain(value: Any) -> Any:

@@ -265,7 +265,15 @@ def test_lines_that_are_no_events_stop_nothing(store: Store, line: bytes) -> Non
 
 
 @pytest.mark.parametrize(
-    "data", [{"status": "levitating"}, {}, {"status": 7}, {"status": "idle", "detail": None, "text": 5}]
+    "data",
+    [
+        {"status": "levitating"},
+        {},
+        {"status": 7},
+        {"status": "idle", "detail": None, "text": 5},
+        {"status": "blocked", "wish": None},
+        {"status": "blocked", "wish": ["ls"]},
+    ],
 )
 def test_a_status_of_a_later_version_stops_nothing(store: Store, data: dict[str, Any]) -> None:
     agent = add(store)

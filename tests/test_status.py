@@ -362,7 +362,9 @@ def test_of_several_requests_none_is_told_until_they_are_over() -> None:
     assert wish_of(found, [" ls"], 2.3) == Wish("ls")
 
 
-@pytest.mark.parametrize(("length", "told"), [(1201, "x" * 1201), (4001, "x" * 4000 + "…")])
+@pytest.mark.parametrize(
+    ("length", "told"), [(1201, "x" * 1201), (4001, "x" * 4000 + "…")], ids=["all", "cut"]
+)
 def test_a_command_is_told_as_it_is_and_one_that_is_cut_says_so(length: int, told: str) -> None:
     sign = in_values((ASKS,), {"event": "Ask", "input": {"command": "x" * length}})
 
@@ -414,6 +416,14 @@ def test_what_was_told_before_is_not_news_to_the_next_judge(source: str) -> None
 
     assert found.status().status is Status.DONE
     assert found.settle(1.0) is None
+
+
+@pytest.mark.parametrize("wish", [None, [], "ls", 5, {"command": 5, "reason": None, "mood": "good"}])
+def test_a_wish_of_another_shape_is_none(wish: object) -> None:
+    found = rules(signals=TITLES)
+
+    assert found.recall({"status": "blocked", "source": "hook", "wish": wish}, 1.0)
+    assert found.status().wish == Wish.from_plain(wish) == Wish()
 
 
 @pytest.mark.parametrize("told", [{}, {"status": "flying"}, {"status": "starting"}, {"status": 7}])

@@ -338,12 +338,15 @@ def test_a_newer_store_is_read_and_not_changed(store: Store) -> None:
     with closing(sqlite3.connect(store.path)) as db:
         db.execute("alter table agent add column mood text")
         db.execute("update agent set status = 'meditating'")
+        db.execute("""update agent set evidence = '{"source": "aura", "wish": null}'""")
         db.execute("pragma user_version = 99")
         db.commit()
 
     with closing(Store(store.path)) as newer:
         assert newer.is_newer
-        assert [(one.name, one.status) for one in newer.agents()] == [("a", Status.UNKNOWN)]
+        assert [(one.name, one.status, one.evidence) for one in newer.agents()] == [
+            ("a", Status.UNKNOWN, Evidence("aura"))
+        ]
         with pytest.raises(StoreError, match="newer") as caught, newer.transaction():
             pass
     assert "restart" in caught.value.hint
