@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from fleet_tui.models import Status
+from fleet_tui.models import Status, Wish
 from fleet_tui.signals import Choice, Signals, told
 from fleet_tui.status import Observed
 from fleet_tui.values import dataclass
@@ -74,13 +74,17 @@ def understand(answer: str, observed: Observed, signals: Signals) -> Meant:
 
 
 def is_same_question(shown: object, asked: Mapping[str, Any]) -> bool:
-    """Whether what was shown to a person, if anything, is what is asked now; both as text and choices."""
+    """Whether what was shown to a person, if anything, is what is asked now; both as text, choices and wish.
+
+    Programs ask for every command in the same words: where one was shown, it has to be the one that is asked for.
+    """
     if not isinstance(shown, Mapping):
         return True
     texts = {str(one["text"]) for one in (shown, asked) if one.get("text")}
     # A dialog that was still being drawn had no choices yet.
     labels = {_beginnings(one["choices"]) for one in (shown, asked) if one.get("choices")}
-    return len(texts) < 2 and len(labels) < 2
+    wish = Wish.from_plain(shown.get("wish"))
+    return len(texts) < 2 and len(labels) < 2 and wish in (Wish(), Wish.from_plain(asked.get("wish")))
 
 
 def _beginnings(choices: Iterable[Sequence[str]]) -> tuple[tuple[str, str], ...]:
@@ -130,6 +134,7 @@ class Answer:
         self._sole_key = meant.key
         self._question = _question(observed)
         self._asked = observed.asked
+        self._wish = observed.wish
         self._has_to_press = meant.choice is not None
         self._place: int | None = None
         """How far off its choice was when a key was last pressed to get there."""
@@ -182,7 +187,8 @@ class Answer:
     def _is_over(self, observed: Observed) -> bool:
         """Also where the same is asked once more: then it was asked again since."""
         is_same = _question(observed) == self._question and observed.asked == self._asked
-        return observed.status is not Status.BLOCKED or not is_same
+        is_for_another = observed.wish not in (Wish(), self._wish) and self._wish != Wish()
+        return observed.status is not Status.BLOCKED or not is_same or is_for_another
 
     def _press_next(self, now: float, observed: Observed, last_output: float) -> Press | None:
         if self._is_over(observed):

@@ -148,7 +148,9 @@ def answer(agent: Agent, choice: str, shown: Evidence | None = None) -> None:
     check_alive(agent)
     if not choice.strip():
         raise UsageError("an empty answer says nothing", hint="give the number of a choice, or its words")
-    question = {"text": shown.text, "choices": shown.choices} if shown is not None else None
+    question = None
+    if shown is not None:
+        question = {"text": shown.text, "choices": shown.choices, "wish": asdict(shown.wish)}
     with open_session(agent, rate=0) as session:
         try:
             said = _respond(session, choice, question)

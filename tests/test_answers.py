@@ -6,8 +6,18 @@ from dataclasses import replace
 
 import pytest
 
-from fleet_tui.answers import AGAIN_SECONDS, GONE_SECONDS, KEY_SECONDS, Answer, Press, decision, understand
-from fleet_tui.models import Status
+from fleet_tui.answers import (
+    AGAIN_SECONDS,
+    GONE_SECONDS,
+    KEY_SECONDS,
+    Answer,
+    Press,
+    decision,
+    is_same_question,
+    understand,
+)
+from fleet_tui.dealings import plain
+from fleet_tui.models import Status, Wish
 from fleet_tui.signals import Choice, Signals, lettered_choices, numbered_choices, pointed_choices
 from fleet_tui.status import Observed
 
@@ -127,6 +137,23 @@ def test_no_key_is_pressed_once_the_question_has_changed() -> None:
     answer = Answer(understand("1", PERMISSION, SIGNALS), PERMISSION, 0.0)
 
     assert answer.step(0.0, QUESTION, -1.0) is None
+    assert "changed" in answer.reason
+
+
+def test_the_same_words_about_another_command_are_another_question() -> None:
+    """Its number would allow what nobody was shown."""
+    first, second = (replace(PERMISSION, wish=Wish(command)) for command in ("rm -rf build", "ls"))
+
+    def is_same(shown: Observed, asked: Observed) -> bool:
+        return is_same_question(plain(shown), plain(asked))
+
+    assert is_same(first, first)
+    assert not is_same(first, second)
+    assert not is_same(first, PERMISSION), "what it asks for by now is not known"
+    assert is_same(PERMISSION, first), "nothing was shown that could be wrong"
+    assert is_same_question(None, plain(first))
+    answer = Answer(understand("1", first, SIGNALS), first, 0.0)
+    assert answer.step(0.0, second, -1.0) is None
     assert "changed" in answer.reason
 
 

@@ -120,6 +120,10 @@ def test_an_answer_is_given_to_the_exact_command_with_its_reason_and_what_it_tou
         assert re.search(r"\$ rm -rf build/ gone/ &&\n.*  tar xf /etc/hostname > out\.log", found), found
         assert re.search(r"why +a clean tree", found)
         assert re.search(r"touches +build/, out\.log, /etc/hostname", found), found
+        app.dashboard.state = changed("refactor-auth-B", wish, tmp_path)
+        assert isinstance(app.screen, AnswerDialog), "the same is asked"
+        app.dashboard.state = changed("refactor-auth-B", Wish("ls"), tmp_path)
+        await until(pilot, lambda: app.screen is app.dashboard and "asks something else" in text_of(app))
 
     on_stage(go, state=state)
 

@@ -252,6 +252,9 @@ class AgentActions:
             agent = self._desk.by_id(dialog.agent.id)
             if agent is None or agent.status is not Status.BLOCKED:
                 dialog.dismiss(None)
+            elif dialog.is_outdated(agent):
+                dialog.dismiss(None)
+                self._desk.notify("look at it again", title=f"{clean(agent.name)} asks something else by now")
 
     def do_queue(self) -> None:
         agent = self._desk.agent

@@ -52,6 +52,13 @@ class AnswerDialog(Dialog[tuple[str, str]]):
     def agent(self) -> Agent:
         return self._agent
 
+    def is_outdated(self, agent: Agent) -> bool:
+        """Whether something else is asked by now than what is shown here; a question without choices is being drawn."""
+        shown, asked = self._agent.evidence, agent.evidence
+        if shown is None or asked is None or not asked.choices:
+            return False
+        return (shown.text, shown.choices, shown.wish) != (asked.text, asked.choices, asked.wish)
+
     @property
     def _is_question(self) -> bool:
         return self._agent.status_detail == "question"
