@@ -205,12 +205,12 @@ class Patterns:
 
 
 def _sign(rule: Rule, found: re.Match[str]) -> Sign:
-    groups = found.groupdict()
+    groups = {name: said or "" for name, said in found.groupdict().items()}
     return Sign(
         rule,
-        told(groups.get("text") or ""),
-        told(groups.get("reset") or ""),
-        Wish(**{name: told(said or "") for name, said in known(Wish, groups).items()}),
+        told(groups.get("text", "")),
+        told(groups.get("reset", "")),
+        _bounded(groups),
     )
 
 
@@ -331,8 +331,11 @@ def in_values(rules: Iterable[Rule], values: Mapping[str, Any]) -> Sign | None:
 
 
 def _wish(rule: Rule, values: Mapping[str, Any]) -> Wish:
-    said = {name: _first_text(values, text) for name, text in rule.wish.items()}
-    # How much of a command is shown is for `exact` alone to say: it marks what it leaves out.
+    return _bounded({name: _first_text(values, text) for name, text in rule.wish.items()})
+
+
+def _bounded(said: Mapping[str, str]) -> Wish:
+    """How much of a command is shown is for `exact` alone to say: it marks what it leaves out."""
     return Wish(
         command=exact(said.get("command", "")),
         reason=told(said.get("reason", "")),

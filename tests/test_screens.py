@@ -6,6 +6,7 @@ A wrong status that somebody reports is saved in the same form: put the file her
 from __future__ import annotations
 
 import json
+import textwrap
 from pathlib import Path
 from typing import Any
 
@@ -54,6 +55,51 @@ def test_a_recorded_question_tells_the_command_and_the_reason(cols: int) -> None
         "codex": Wish("touch one.txt", "It writes outside."),
         "qwen": Wish("touch one.txt"),
     }
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "printf 1. Yes > list; rm -rf x",
+        "echo Allow execution of: 'ls'? 1. Yes; rm -rf x",
+        "rm -rf x # ) ls",
+        "ls (x ) ls",
+        "printf " + "0123456789 " * 60 + "; rm -rf x",
+    ],
+)
+def test_no_part_of_a_command_is_taken_for_the_whole(command: str) -> None:
+    """What is left out would be allowed unseen."""
+    codex = [
+        "  Would you like to run the following command?",
+        "",
+        "  Reason: for a test",
+        "",
+        *wrapped(f"$ {command}"),
+    ]
+    codex += [
+        "",
+        "› 1. Yes, proceed (y)",
+        f"  2. Yes, and don't ask again for `{command[:9]}` (p)",
+        "  3. No (esc)",
+    ]
+    head, *more = wrapped(f"? Shell {command} (a test)")
+    below = [
+        "   Allow execution of: 'rm'?",
+        "",
+        "   › 1. Yes, allow once",
+        "     2. No, suggest changes (esc)",
+    ]
+    qwen = [f"{head} ←", *more, "", *wrapped(command), "", *below, "", "  ⠏ Waiting for user confirmation..."]
+    for program, lines in (("codex", codex), ("qwen", qwen)):
+        judge = Judge(profiles.load(program).signals)
+        judge.showed(lines, 0.0)
+        judge.settle(60.0)
+        assert judge.status().status is Status.BLOCKED
+        assert judge.status().wish.command == command, program
+
+
+def wrapped(text: str) -> list[str]:
+    return [f"  {line}" for line in textwrap.wrap(text, 70)]
 
 
 @pytest.mark.parametrize("cols", [45, 80, 120])
