@@ -14,7 +14,7 @@ from textual.widgets import Label
 
 from fleet_tui.models import FleetState, Status, Wish
 from fleet_tui.tui.exchange import Step
-from fleet_tui.tui.screens.answer import AnswerDialog
+from fleet_tui.tui.screens.answer import AnswerDialog, touched
 from fleet_tui.tui.screens.fan_out import FanOut, Preview
 from fleet_tui.tui.screens.help import AllKeys
 from fleet_tui.tui.screens.progress import ProgressDialog
@@ -108,7 +108,6 @@ def test_the_palette_has_every_action_with_its_key_on_one_line() -> None:
 
 
 def test_an_answer_is_given_to_the_exact_command_with_its_reason_and_what_it_touches(tmp_path: Path) -> None:
-    (tmp_path / "build").mkdir()
     wish = Wish("rm -rf build/ gone/ &&\n  tar xf /etc/hostname > out.log", "a clean tree")
     state = changed("refactor-auth-B", wish, tmp_path)
 
@@ -119,13 +118,22 @@ def test_an_answer_is_given_to_the_exact_command_with_its_reason_and_what_it_tou
         found = "\n".join(shown)
         assert re.search(r"\$ rm -rf build/ gone/ &&\n.*  tar xf /etc/hostname > out\.log", found), found
         assert re.search(r"why +a clean tree", found)
-        assert re.search(r"touches +build/, out\.log, /etc/hostname", found), found
+        assert re.search(r"touches +build/, gone/, out\.log, /etc/hostname", found), found
         app.dashboard.state = changed("refactor-auth-B", wish, tmp_path)
         assert isinstance(app.screen, AnswerDialog), "the same is asked"
         app.dashboard.state = changed("refactor-auth-B", Wish("ls"), tmp_path)
         await until(pilot, lambda: app.screen is app.dashboard and "asks something else" in text_of(app))
 
     on_stage(go, state=state)
+
+
+def test_paths_are_known_by_their_look_and_never_looked_for() -> None:
+    command = "cp -r /gone/a ~nobody/b.txt ../c src/d.py e.rs lib/ 1.5 origin/main word https://x.org/f.py && mv . n > o"
+
+    found = touched(Wish(command), Path("/nowhere/at/all"))
+
+    assert found == ["/gone/a", "~nobody/b.txt", "../c", "src/d.py", "e.rs", "lib/", "2 more"]
+    assert touched(Wish(touches="/nowhere/src/a.py"), Path("/nowhere")) == ["src/a.py"]
 
 
 def test_what_an_agent_does_not_say_is_not_shown_with_its_question(tmp_path: Path) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import os
+import re
 import textwrap
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
@@ -30,6 +30,8 @@ BLOCK_WIDTH = 60
 TAKEN_LINES, LEAST_LINES = 14, 2
 """Of the dialog without command and choices, and of the command where there is hardly room."""
 MOST_PATHS = 6
+_PATH = re.compile(r"(/|~|\.\.?/)[^:*?]*|[\w./@+-]+/|[\w./@+-]*\w\.[A-Za-z]\w{0,7}|\.{1,2}")
+"""From the root, a home or here; a folder by its slash; a file by its ending."""
 _SAYS = {
     "permission": "It asks whether it may do this:",
     "trust": "It asks whether this folder is to be trusted:",
@@ -189,7 +191,10 @@ def _fact(label: str, said: str) -> Widget:
 
 
 def touched(wish: Wish, worktree: Path) -> list[str]:
-    """The file that is to be changed, or the paths that a command names: those that are there, and those it writes to."""
+    """The file that is to be changed, or the paths that a command names: what it writes to, and what looks like one.
+
+    Nobody looks whether they are there: one on a mount that has died would hold up the dashboard.
+    """
     if not wish.command:
         return [_from(wish.touches, worktree)] if wish.touches else []
     from fleet_tui import commandline
@@ -198,22 +203,15 @@ def touched(wish: Wish, worktree: Path) -> list[str]:
         parts = commandline.read(wish.command)
     except commandline.Unreadable:
         return []
-    named = list(dict.fromkeys(_from(path, worktree) for part in parts for path in _paths(part, worktree)))
+    named = list(dict.fromkeys(_from(path, worktree) for part in parts for path in _paths(part)))
     more = [f"{len(named) - MOST_PATHS} more"] if len(named) > MOST_PATHS else []
     return named[:MOST_PATHS] + more
 
 
-def _paths(part: Part, worktree: Path) -> list[str]:
+def _paths(part: Part) -> list[str]:
     first, *others = part.words
     words = [word.text for word in others if word.is_fixed and not word.text.startswith("-")]
-    return words if first.text.startswith(">") else [word for word in words if _is_there(word, worktree)]
-
-
-def _is_there(name: str, worktree: Path) -> bool:
-    try:
-        return os.path.lexists(worktree / Path(name).expanduser())
-    except (OSError, ValueError, RuntimeError):
-        return False
+    return words if first.text.startswith(">") else [word for word in words if _PATH.fullmatch(word)]
 
 
 def _from(path: str, worktree: Path) -> str:
