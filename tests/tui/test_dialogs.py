@@ -202,6 +202,28 @@ def test_a_command_that_is_too_long_says_that_there_is_more(tmp_path: Path) -> N
     on_stage(go, state=changed("refactor-auth-B", wish, tmp_path))
 
 
+def test_in_a_low_terminal_every_choice_of_a_long_question_is_on_the_screen(tmp_path: Path) -> None:
+    paths = " ".join(f"/some/where/far/away/number/{number}" for number in range(6))
+    wish = Wish(f"rm -rf {paths} " + "漢字 " * 300, "because " * 37)
+    labels = ("Yes", "Yes, and do not ask again for " + "this " * 20, "No", "Later, the very last")
+    state = changed("refactor-auth-B", wish, tmp_path)
+    agents = [
+        replace(one, evidence=replace(one.evidence, choices=tuple(zip("1234", labels, strict=True))))
+        if one.name == "refactor-auth-B" and one.evidence is not None
+        else one
+        for one in state.agents
+    ]
+
+    async def go(app: StageApp, pilot: Pilot[None]) -> None:
+        await pilot.press("a")
+        await until(pilot, lambda: isinstance(app.screen, AnswerDialog) and "rm -rf" in text_of(app))
+        await until(pilot, lambda: "the very last" in text_of(app))
+        assert re.search(r"… \d+ more lines", text_of(app))
+        assert re.search(r"why +because .*…", text_of(app))
+
+    on_stage(go, state=replace(state, agents=tuple(agents)), size=(80, 24))
+
+
 def changed(name: str, wish: Wish, worktree: Path) -> FleetState:
     """The small fleet with another wish of one agent."""
     agents = tuple(

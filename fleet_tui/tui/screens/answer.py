@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import textwrap
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,8 +14,8 @@ from textual.widgets import Input, Static
 
 from fleet_tui.listing import age, word
 from fleet_tui.models import Agent, Wish
-from fleet_tui.tui.screens.dialog import NARROW, Dialog
-from fleet_tui.tui.widgets.lines import CHIP_HERE, Line, clean, content
+from fleet_tui.tui.screens.dialog import LOW, NARROW, Dialog
+from fleet_tui.tui.widgets.lines import CHIP_HERE, Line, clean, content, wrap
 from fleet_tui.tui.widgets.statuses import ROLES, glyph
 
 if TYPE_CHECKING:
@@ -25,10 +24,11 @@ if TYPE_CHECKING:
 OPEN, WHY = "open", "why"
 """What else can be asked for than an answer."""
 WIDTH = 74
-BLOCK_WIDTH = 60
-"""Of a command, without its frame."""
-TAKEN_LINES, LEAST_LINES = 14, 2
-"""Of the dialog without command and choices, and of the command where there is hardly room."""
+AROUND, AROUND_BLOCK = 7, 13
+"""Cells beside the choices, and beside a command, of all that the dialog takes."""
+TAKEN_LINES, TAKEN_LOW, LEAST_LINES = 18, 14, 2
+"""Of the dialog without command and choices, also in a low terminal, and of the command where there is hardly room."""
+ALL_LINES = 10_000
 MOST_PATHS = 6
 _PATH = re.compile(r"(/|~|\.\.?/)[^:*?]*|[\w./@+-]+/|[\w./@+-]*\w\.[A-Za-z]\w{0,7}|\.{1,2}")
 """From the root, a home or here; a folder by its slash; a file by its ending."""
@@ -114,10 +114,16 @@ class AnswerDialog(Dialog[tuple[str, str]]):
 
     def _command(self, command: str) -> Line:
         """All of it, or as much as leaves the choices on the screen and the number of lines that its pane has more."""
+        columns, rows = self.app.size
+        width = min(WIDTH, columns * 96 // 100)
         wrapped = [
-            part for line in command.splitlines() for part in (textwrap.wrap(line, BLOCK_WIDTH) or [""])
+            part
+            for line in command.split("\n")
+            for part in wrap(line, max(1, width - AROUND_BLOCK), ALL_LINES)
         ]
-        room = max(LEAST_LINES, self.app.size.height - TAKEN_LINES - len(self._choices))
+        labels = (f"     {clean(label)}" for _, label in self._choices)
+        below = sum(len(wrap(label, max(1, width - AROUND), ALL_LINES)) for label in labels)
+        room = max(LEAST_LINES, rows - (TAKEN_LOW if rows < LOW else TAKEN_LINES) - below)
         if len(wrapped) <= room:
             return ((command, "bold"),)
         more = len(wrapped) - room + 1
@@ -156,7 +162,9 @@ class AnswerDialog(Dialog[tuple[str, str]]):
         has_words = self._takes_words and self.query_one(Input).value
         if has_words:
             return
-        if event.character in self._numbers:
+        if event.key in ("up", "down"):
+            self.query_one("#dialog").scroll_relative(y=1 if event.key == "down" else -1, animate=False)
+        elif event.character in self._numbers:
             self._leave(event, "answer", event.character)
         elif event.key == "enter":
             self._leave(event, OPEN)
