@@ -419,6 +419,7 @@ def test_an_agent_whose_keeper_is_killed_is_lost_and_all_that_is_left_of_it_is_f
     assert (revived.run, revived.has_ended) == (2, False)
 
 
+@pytest.mark.slow
 def test_a_socket_whose_folders_were_all_removed_is_bound_again(fleet: Fleet, tmp_path: Path) -> None:
     one = fleet.create("fix", profile=program(tmp_path, "echoes"))
     with fleet.session(one) as session:

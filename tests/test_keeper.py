@@ -163,6 +163,7 @@ def test_nothing_is_left_of_any_way_to_escape(tmp_path: Path) -> None:
     bystander.wait()
 
 
+@pytest.mark.slow
 def test_what_a_program_leaves_when_it_ends_by_itself_is_ended_too(tmp_path: Path) -> None:
     told = tmp_path / "told"
     with start_holder(tmp_path, agent("escapes", told)) as holder:

@@ -41,6 +41,7 @@ def test_a_profile_with_a_mistyped_key_is_listed_with_file_and_key(cli: Cli) -> 
     assert f"! {problem}" in cli("doctor").out
 
 
+@pytest.mark.slow
 def test_a_profile_is_proved_by_starting_it_and_nothing_stays(cli: Cli, fleet: Fleet) -> None:
     proof = json.loads(cli.ok("profiles", "check", "shell", "--json"))
 
@@ -57,6 +58,7 @@ def test_modules_of_the_project_are_not_run_to_prove_a_profile(cli: Cli) -> None
     assert json.loads(cli.ok("profiles", "check", "shell", "--json"))["status"] == "idle"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_a_proof_that_is_broken_off_leaves_nothing_behind(
     project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: signal.Signals

@@ -335,6 +335,7 @@ def test_an_agent_whose_setup_failed_is_revived_with_its_setup(
     wait_until(lambda: (paths.run(agent.id, 2) / "setup.log").read_text().endswith("done\n"))
 
 
+@pytest.mark.slow
 def test_a_stash_in_a_submodule_keeps_the_trash_from_being_emptied(
     fleet: Fleet, project: Path, tmp_path: Path
 ) -> None:

@@ -251,6 +251,7 @@ def test_a_reader_changes_no_size_and_a_new_one_is_given_the_size_there_is(tmp_p
         assert (reader.welcome["cols"], reader.welcome["rows"]) == (90, 20)
 
 
+@pytest.mark.slow
 def test_scrollback_comes_on_request_and_as_much_as_fits_a_message(tmp_path: Path) -> None:
     code = (
         "import signal\n"
@@ -635,6 +636,7 @@ sys.stdin.read()
 """
 
 
+@pytest.mark.slow
 def test_a_program_that_computes_in_silence_is_not_idle(tmp_path: Path) -> None:
     with (
         start_holder(tmp_path, [sys.executable, "-c", COMPUTES]) as holder,

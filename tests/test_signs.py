@@ -192,6 +192,7 @@ def test_thousands_of_hooks_at_once_are_all_heard(tmp_path: Path) -> None:
         program.wait_for("working", source="hook")
 
 
+@pytest.mark.slow
 def test_hooks_that_pour_in_while_the_screen_server_is_replaced_are_all_heard(tmp_path: Path) -> None:
     with imitate(tmp_path, SPEAKING) as program:
         for _ in range(5):
@@ -274,6 +275,7 @@ def answer_by_hooks(folder: Path, _: int) -> None:
         assert program.typed() == b""
 
 
+@pytest.mark.slow
 def test_a_turn_that_only_its_hook_has_told_of_is_not_taken_for_answered(tmp_path: Path) -> None:
     with imitate(tmp_path, SPEAKING) as program:
         program.order({"report": "state=idle"})
@@ -314,6 +316,7 @@ def wait_for_files(program: Imitation, pattern: str) -> list[Path]:
 # ── signs that contradict each other ─────────────────────────────────────────────────────────────────────────────
 
 
+@pytest.mark.slow
 def test_a_title_that_flaps_is_one_status(tmp_path: Path) -> None:
     with imitate(tmp_path, SPEAKING) as program:
         program.order({"title": "busy"})
@@ -407,6 +410,7 @@ def test_a_choice_is_taken_by_its_number_alone(tmp_path: Path, choice: str, keys
         assert program.typed() == keys
 
 
+@pytest.mark.slow
 def test_words_of_ones_own_are_typed_after_their_choice(tmp_path: Path) -> None:
     with imitate(tmp_path, SPEAKING) as program:
         ask(program, {"on_key": [{"on_key": [{"report": "state=working"}]}]})
@@ -454,6 +458,7 @@ def test_the_same_question_twice_in_a_row_is_two_questions(tmp_path: Path) -> No
         assert program.typed() == b"12"
 
 
+@pytest.mark.slow
 def test_a_letter_answers_a_question_that_is_asked_with_letters(tmp_path: Path) -> None:
     question = "Add notes.txt to the chat? (Y)es/(N)o/(D)on't ask again [Yes]: "
     with imitate(tmp_path, "aider") as program:

@@ -230,6 +230,7 @@ def test_the_leader_shows_its_keys_switches_agents_and_names_what_it_does_not_kn
     on_stage(go)
 
 
+@pytest.mark.slow
 def test_after_the_leader_one_goes_back_zooms_hides_the_list_asks_and_goes_on_typing() -> None:
     async def go(app: StageApp, pilot: Pilot[None]) -> None:
         desk = app.dashboard

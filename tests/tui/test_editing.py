@@ -21,12 +21,13 @@ def without_vi(folder: Path) -> str:
     return str(folder / "bin")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("editor", "says"),
     [
         ("/nonexist/ed", ("/nonexist/ed does not start", "/nonexist/ed does not start")),
-        pytest.param("vi 'x", ("No closing quotation", "No closing quotation"), marks=pytest.mark.slow),
-        pytest.param("", ("there is no $EDITOR", "vi does not start"), marks=pytest.mark.slow),
+        ("vi 'x", ("No closing quotation", "No closing quotation")),
+        ("", ("there is no $EDITOR", "vi does not start")),
     ],
 )
 def test_an_editor_that_does_not_start_is_said_and_what_was_typed_stays(

@@ -168,6 +168,7 @@ NOTHING = replace(states.PLACE, tools=tuple(replace(tool, path="") for tool in s
 """A place where no agent program is installed."""
 
 
+@pytest.mark.slow
 def test_what_is_not_installed_is_shown_as_such_and_a_shell_can_be_had_instead() -> None:
     async def go(app: StageApp, pilot: Pilot[None]) -> None:
         app.worker.known["surroundings"] = NOTHING

@@ -112,6 +112,7 @@ def test_programs_stand_back_behind_a_dialog_in_whatever_colours_they_print(desk
     desk.app.wait_for(lambda: desk.app.cells(x, y, 1, 1) == [[("r", None)]], "the colour of before")
 
 
+@pytest.mark.slow
 def test_another_theme_is_chosen_by_name(desk: Desk) -> None:
     desk.to_list()
     dark = desk.app.cells(0, 0, 1, 1)

@@ -164,6 +164,7 @@ def test_a_number_is_a_choice_where_words_are_taken_too_unless_words_are_being_w
     drive(go())
 
 
+@pytest.mark.slow
 def test_why_names_source_and_sign_and_a_wrong_status_is_saved_for_a_test(
     fleet: Fleet, repository: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
