@@ -16,6 +16,8 @@ from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
+from syrupy.report import SnapshotReport
+from syrupy.utils import is_xdist_worker
 
 from fleet_tui import paths, processes
 from fleet_tui.fleet import Fleet
@@ -88,9 +90,13 @@ def pytest_collection_finish() -> None:
 
 
 def pytest_sessionfinish() -> None:
-    """At its end pytest collects garbage five times over; once is enough to find what was left open."""
+    """At its end pytest collects garbage five times over; once is enough to find what was left open.
+
+    And each of its processes compares all pictures with all tests, for a report that only the first one shows."""
     gc.collect()
     gc.freeze()
+    if is_xdist_worker():
+        SnapshotReport.lines = property(lambda _: iter(()))  # type: ignore[method-assign,assignment] # its only way
 
 
 @pytest.fixture(autouse=True)

@@ -11,6 +11,7 @@ from textual._styles_cache import StylesCache
 from textual.css.model import RuleSet
 from textual.css.stylesheet import Stylesheet
 
+from tests.tui.hands import painting_waits
 from tests.tui.ptyapp import PANES_APP, PtyApp
 
 _parsed: dict[tuple[object, ...], list[RuleSet]] = {}
@@ -32,6 +33,12 @@ def stylesheets_are_parsed_once() -> Iterator[None]:
         yield
 
 
+@pytest.fixture(scope="session", autouse=True)
+def dashboards_are_painted_when_they_are_done() -> Iterator[None]:
+    with painting_waits():
+        yield
+
+
 @pytest.fixture(autouse=True)
 def nothing_painted_is_kept() -> Iterator[None]:
     """Textual keeps the last thousand painted widgets in a cache of its class, of apps that have ended too: twenty
@@ -48,6 +55,7 @@ def start_app(tmp_path: Path) -> Callable[..., PtyApp]:
     (states / "fleet-tui").symlink_to(tmp_path / "state")
 
     def start(*agents: str, cols: int = 100, rows: int = 30) -> PtyApp:
-        return PtyApp([PANES_APP, *agents], cols=cols, rows=rows, env={"XDG_STATE_HOME": str(states)})
+        env = {"XDG_STATE_HOME": str(states)}
+        return PtyApp(agents, program=PANES_APP, is_warm=True, cols=cols, rows=rows, env=env)
 
     return start

@@ -93,7 +93,7 @@ def open_desk(
         stack.callback(end_all, fleet)
         made = {name: _create(fleet, folder, name, modes) for name, modes in sorted(agents.items())}
         app = stack.enter_context(
-            PtyApp([], program=PROGRAM, cols=120, rows=40, cwd=folder / "project", env=env)
+            PtyApp([], program=PROGRAM, is_warm=True, cols=120, rows=40, cwd=folder / "project", env=env)
         )
         app.wait_for_text(" LIST ")
         app.wait_for(lambda: app.text.count("ready") >= min(2, len(made)), "the panes of the agents")

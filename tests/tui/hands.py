@@ -3,23 +3,31 @@
 Textual's own pilot takes a dashboard to be done when the processor rests for some hundredths of a second, several times
 a key. These hands look at the queues instead: all is done when everybody waits for the next message and nothing is left
 to be painted. What takes a timer or another process has to be waited for by the test.
+
+Nobody looks at a dashboard in this process until it is done, so with `painting_waits` it is painted then, and not
+several times on the way there.
 """
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import time
 import unicodedata
+import weakref
+from collections.abc import Iterator
 from typing import Any
 
+import pytest
 from textual import events
 from textual.app import App
 from textual.keys import REPLACED_KEYS, _character_to_key, _get_unicode_name_from_key
 from textual.message_pump import MessagePump
 from textual.pilot import Pilot
+from textual.screen import Screen
 
-TURNS = 5
-"""Of the event loop, without news, after which there are none: a task that was just made needs some to begin."""
+TURNS = 2
+"""Of the event loop, without news, after which there are none: what is due by the clock comes with the next."""
 BUSY_TURNS = 500
 """After which somebody waits for something outside, to which the processor is better left."""
 SECONDS = 30.0
@@ -53,13 +61,39 @@ def key_event(key: str) -> events.Key:
     return events.Key(key, character)
 
 
+@contextlib.contextmanager
+def painting_waits() -> Iterator[None]:
+    """Until whoever has their hands on a dashboard is to see it."""
+    paint = Screen._compositor_refresh
+
+    def later(self: Screen[Any]) -> None:
+        if self.app.is_headless and self is self.app.screen:
+            _unpainted.add(self)
+            self._dirty_widgets.clear()
+        else:
+            paint(self)
+
+    def now(self: Screen[Any]) -> None:
+        _unpainted.discard(self)
+        paint(self)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Screen, "_compositor_refresh", later)
+        patch.setattr(Screen, "paint_now", now, raising=False)
+        yield
+
+
+_unpainted: weakref.WeakSet[Screen[Any]] = weakref.WeakSet()
+
+
 async def _settle(app: App[Any]) -> None:
+    loop: Any = asyncio.get_running_loop()
     deadline = time.monotonic() + SECONDS
     quiet = turns = 0
     while quiet < TURNS and app.is_running and app._exception is None:
         await asyncio.sleep(0 if turns < BUSY_TURNS else 0.002)
         turns += 1
-        quiet = quiet + 1 if _is_quiet(app) else 0
+        quiet = quiet + 1 if not loop._ready and _is_quiet(app) else 0
         assert time.monotonic() < deadline, f"still busy: {[one for one in _pumps(app) if not _waits(one)]}"
 
 
@@ -69,8 +103,8 @@ def _is_quiet(app: App[Any]) -> bool:
         return False
     if not app.screen_stack:
         return True
-    screen = app.screen
-    if not (
+    screen: Any = app.screen
+    if (
         screen._layout_required
         or screen._scroll_required
         or screen._repaint_required
@@ -78,9 +112,12 @@ def _is_quiet(app: App[Any]) -> bool:
         or screen._dirty_widgets
         or screen._callbacks
     ):
-        return True
-    screen._on_timer_update()
-    return False
+        screen._on_timer_update()
+        return False
+    if screen in _unpainted:
+        screen.paint_now()
+        return False
+    return True
 
 
 def _pumps(app: App[Any]) -> list[MessagePump]:

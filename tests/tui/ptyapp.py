@@ -27,6 +27,7 @@ from pathlib import Path
 from fleet_tui.cells import BOLD, FAINT, ITALIC, Style
 from fleet_tui.paint import cell_widths
 from fleet_tui.screen import Screen
+from tests.tui import warm
 
 SECONDS = 10.0
 PANES_APP = Path(__file__).with_name("panes_app.py")
@@ -42,7 +43,9 @@ class PtyApp:
         env: Mapping[str, str] | None = None,
         program: str | Path = sys.executable,
         cwd: Path | None = None,
+        is_warm: bool = False,
     ) -> None:
+        """A Python script that `is_warm` begins with everything imported."""
         self.screen = Screen(cols, rows)
         self.output = bytearray()
         """Everything that the app has written."""
@@ -53,14 +56,19 @@ class PtyApp:
         base = {
             name: value for name, value in os.environ.items() if not name.startswith(("TEXTUAL", "NO_COLOR"))
         }
-        self.process = subprocess.Popen(
-            [str(program), *map(str, argv)],
-            stdin=self.slave,
-            stdout=self.slave,
-            stderr=self.slave,
-            start_new_session=True,
-            cwd=cwd,
-            env=base | {"TERM": "xterm-256color", "COLORTERM": "truecolor"} | dict(env or {}),
+        environment = base | {"TERM": "xterm-256color", "COLORTERM": "truecolor"} | dict(env or {})
+        self.process = (
+            warm.start([str(program), *map(str, argv)], self.slave, environment, cwd)
+            if is_warm
+            else subprocess.Popen(
+                [str(program), *map(str, argv)],
+                stdin=self.slave,
+                stdout=self.slave,
+                stderr=self.slave,
+                start_new_session=True,
+                cwd=cwd,
+                env=environment,
+            )
         )
 
     def __enter__(self) -> PtyApp:
@@ -142,13 +150,13 @@ class PtyApp:
     def exit_code(self, *, seconds: float = SECONDS) -> int:
         """Its exit code, once it has ended; what it wrote last has been taken."""
         deadline = time.monotonic() + seconds
-        while self.process.poll() is None:
+        while (code := self.process.poll()) is None:
             if time.monotonic() > deadline:
                 raise AssertionError(f"the app still runs after {seconds} s\n{self.text}")
             self.step(0.02)
         while self.step(0.0):
             pass
-        return self.process.returncode
+        return code
 
     def cells(self, x: int, y: int, cols: int, rows: int) -> list[list[tuple[str, Style | None]]]:
         """A part of the screen, cell by cell: the character, and its style."""

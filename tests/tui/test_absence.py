@@ -300,7 +300,7 @@ def test_in_a_small_terminal_the_summary_is_whole_and_goes_with_a_key(
         one.say("done")
     for one in agents:
         wait_until_heard(one, "done")
-    with PtyApp([], program=PROGRAM, cols=80, rows=24, cwd=repository) as app:
+    with PtyApp([], program=PROGRAM, is_warm=True, cols=80, rows=24, cwd=repository) as app:
         app.wait_for_text("while you were away")
         app.wait_for_text("3 done")
         app.wait_for_text("any other key closes this")

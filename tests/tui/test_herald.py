@@ -111,7 +111,7 @@ def test_a_command_gets_words_in_its_places_and_nothing_is_replaced_twice() -> N
 
 
 def dashboard(repository: Path, **environment: str) -> PtyApp:
-    return PtyApp([], program=PROGRAM, cols=120, rows=40, cwd=repository, env=environment)
+    return PtyApp([], program=PROGRAM, is_warm=True, cols=120, rows=40, cwd=repository, env=environment)
 
 
 def wait_until_looked(app: PtyApp) -> None:
