@@ -6,6 +6,7 @@ both on top of `generic.toml`. A new program needs a file, not Python. Nothing h
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 import re
@@ -202,14 +203,20 @@ def _overlaid(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, A
 
 
 def _read(file: Path) -> dict[str, Any]:
-    import tomllib
-
     try:
-        return tomllib.loads(file.read_bytes().decode("utf-8-sig"))
+        return _parsed(file.read_bytes())
     except OSError as error:
         raise FleetError(f"cannot read {file}: {error.strerror}", hint="check its permissions") from error
     except (ValueError, RecursionError) as error:
         raise UsageError(f"{file}: {error}", hint="fix the file or remove it") from error
+
+
+@functools.lru_cache(maxsize=64)
+def _parsed(text: bytes) -> dict[str, Any]:
+    """Known by its text: profiles are asked for again and again, and hardly ever change. Not to be written to."""
+    import tomllib
+
+    return tomllib.loads(text.decode("utf-8-sig"))
 
 
 class _Table:
