@@ -480,6 +480,7 @@ def flooding(tmp_path: Path) -> RunningHolder:
     return start_holder(tmp_path, python("-c", FLOOD), cols=200, rows=60)
 
 
+@pytest.mark.slow
 def test_a_stalled_host_gets_the_last_picture_and_not_all_of_them(tmp_path: Path) -> None:
     with flooding(tmp_path) as holder, attached(holder, tmp_path, cols=200, rows=60) as host:
         host.pump(host.shows("ready"))

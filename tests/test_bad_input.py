@@ -193,6 +193,7 @@ def test_a_program_that_exits_at_once_is_reported_with_its_last_lines(cli: Cli, 
     assert git(cli.project, "branch", "--list", "x") == ""
 
 
+@pytest.mark.slow
 def test_of_a_fan_out_whose_programs_exit_each_is_named_and_the_code_is_that_of_a_failure(cli: Cli) -> None:
     ran = cli("fanout", "2", "x", "-p", "/no/such/place", "--agents", "echoer:1,ls:1")
 
@@ -202,6 +203,7 @@ def test_of_a_fan_out_whose_programs_exit_each_is_named_and_the_code_is_that_of_
     assert "1 of 2 agents did not get going; x-B: its program ended at once" in ran.err.splitlines()[-1]
 
 
+@pytest.mark.slow
 def test_a_failing_setup_command_is_reported_and_the_worktree_kept(
     cli: Cli, fleet: Fleet, project: Path
 ) -> None:

@@ -297,8 +297,8 @@ def test_on_a_terminal_kill_asks_and_no_means_no(cli: Cli, fleet: Fleet) -> None
     ("arguments", "flag"),
     [
         (["kill", "fix"], "-f"),
-        (["init"], "--yes"),
-        (["update", "--check"], "--force"),
+        pytest.param(["init"], "--yes", marks=pytest.mark.slow),
+        pytest.param(["update", "--check"], "--force", marks=pytest.mark.slow),
     ],
 )
 def test_where_nobody_can_be_asked_a_question_is_refused_and_no_answer_is_made_up(
@@ -507,6 +507,7 @@ def test_a_bare_repository_and_a_detached_head_will_do(
     cli.ok("undo")
 
 
+@pytest.mark.slow
 def test_a_repository_with_a_submodule_will_do(cli: Cli, project: Path, tmp_path: Path) -> None:
     git(tmp_path, "clone", "-q", str(project), "library")
     git(

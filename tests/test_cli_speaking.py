@@ -125,6 +125,7 @@ def test_an_agent_that_asks_nothing_is_not_answered(cli: Cli, crew: Crew) -> Non
     assert cli("answer", "nobody", "1").code == 3
 
 
+@pytest.mark.slow
 def test_the_same_question_asked_twice_takes_two_answers(cli: Cli, crew: Crew) -> None:
     agent = asking(crew, "--twice")
 
@@ -179,6 +180,7 @@ def test_one_prompt_goes_to_several_with_a_receipt_each(cli: Cli, fleet: Fleet) 
     assert len(cli.ok("prompt", "-b", fleet.find("other").batch, "whole batch").splitlines()) == 3
 
 
+@pytest.mark.slow
 def test_one_that_cannot_be_reached_keeps_a_prompt_from_nobody_else(cli: Cli, fleet: Fleet) -> None:
     fleet.multi([(name, CALM) for name in ("reach-A", "reach-B", "reach-C")], profile="shell")
     with fleet.store.transaction():
@@ -194,6 +196,7 @@ def test_one_that_cannot_be_reached_keeps_a_prompt_from_nobody_else(cli: Cli, fl
     assert done.code == 4
 
 
+@pytest.mark.slow
 def test_a_prompt_needs_somebody_to_go_to(cli: Cli, crew: Crew) -> None:
     over = ended(crew)
 
@@ -226,6 +229,7 @@ def test_the_queue_is_shown_changed_and_shortened(cli: Cli, crew: Crew) -> None:
     assert [entry["text"] for entry in given][-3:] == ["one", "TWO", "three"]
 
 
+@pytest.mark.slow
 def test_a_first_prompt_that_nothing_is_heard_of_does_not_wait(cli: Cli, crew: Crew) -> None:
     mute = crew.take("shell", "exec sleep 1000", together=1)
 
@@ -272,6 +276,7 @@ def test_why_an_ended_agent_ended(cli: Cli, crew: Crew) -> None:
     assert "exit" in cli.ok("why", ended(crew).name)
 
 
+@pytest.mark.slow
 def test_a_wrong_status_is_saved_as_a_test_takes_it(cli: Cli, crew: Crew) -> None:
     agent = crew.take("shell", CALM)
     prints(crew.fleet, agent, "ready")

@@ -79,6 +79,7 @@ def looked_for(fleet: Fleet, agent: Agent) -> str:
 # ── finding ──
 
 
+@pytest.mark.slow
 def test_the_conversation_that_a_run_began_is_its_own(fleet: Fleet, crew: Crew) -> None:
     agent = crew.take("capturing")
     assert looked_for(fleet, agent) == ""
@@ -137,6 +138,7 @@ def test_a_program_that_is_given_its_id_is_not_looked_into(fleet: Fleet, crew: C
     assert not {given.id, plain.id} & set(looked_into)
 
 
+@pytest.mark.slow
 def test_a_lost_store_comes_back_with_the_conversations(repository: Path, home: Path) -> None:
     paths.user_profiles().mkdir(parents=True)
     (paths.user_profiles() / "capturing.toml").write_text(CAPTURING.replace("echoer", "cat"))
@@ -160,6 +162,7 @@ def test_a_lost_store_comes_back_with_the_conversations(repository: Path, home: 
 # ── going on ──
 
 
+@pytest.mark.slow
 def test_revive_goes_on_with_what_nobody_had_looked_for_yet(fleet: Fleet, crew: Crew) -> None:
     agent = crew.take("capturing")
     fleet.stop([agent], grace=0.2)
@@ -253,6 +256,7 @@ def test_a_fork_starts_from_the_last_commit_with_an_id_of_its_own(fleet: Fleet, 
     assert fleet.revive("other").argv[1:] == ("resume", fork.session_id)
 
 
+@pytest.mark.slow
 def test_a_fork_whose_id_the_program_chooses_is_looked_for_in_its_own_folder(
     fleet: Fleet, crew: Crew
 ) -> None:
@@ -267,6 +271,7 @@ def test_a_fork_whose_id_the_program_chooses_is_looked_for_in_its_own_folder(
     assert looked_for(fleet, fork) == "copy"
 
 
+@pytest.mark.slow
 def test_a_program_that_cannot_fork_is_named(fleet: Fleet, crew: Crew) -> None:
     agent = crew.take(together=3)
 
@@ -296,6 +301,7 @@ def test_fork_says_what_it_does_not_copy(cli: Cli, fleet: Fleet, crew: Crew) -> 
     prints(fleet, fleet.find("forked"), "argument: go on")
 
 
+@pytest.mark.slow
 def test_a_fork_that_cannot_be_made_is_one_line(cli: Cli, fleet: Fleet, crew: Crew) -> None:
     agent = crew.take(together=3)
 

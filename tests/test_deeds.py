@@ -83,6 +83,7 @@ def test_a_record_with_anything_in_it_fails_nobody(tmp_path: Path, line: str) ->
     assert calls.last_calls("claude", tmp_path / "missing", TREE, 5) == []
 
 
+@pytest.mark.slow
 def test_what_an_agent_reports_of_itself_is_told_with_its_time(fleet: Fleet) -> None:
     agent = fleet.create("teller", profile="shell", prompt="exec cat")
     wait_until(lambda: (paths.run(agent.id, 1) / "events.jsonl").exists(), "its events")
@@ -108,6 +109,7 @@ def test_what_an_agent_reports_of_itself_is_told_with_its_time(fleet: Fleet) -> 
     assert [deed.verb for deed in fleet.deeds(fleet.find("teller"), 1)] == ["done"]
 
 
+@pytest.mark.slow
 def test_an_agent_that_tells_nothing_has_no_deeds(fleet: Fleet) -> None:
     fleet.create("silent", profile="shell", prompt="exec cat")
     assert fleet.deeds(fleet.find("silent"), 10) == []

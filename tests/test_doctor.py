@@ -39,6 +39,7 @@ def test_what_it_finds_is_there_for_programs_too(cli: Cli) -> None:
     assert {one["level"] for one in found} == {"ok"}
 
 
+@pytest.mark.slow
 def test_a_worktree_that_is_gone_is_a_problem_with_a_way_out(cli: Cli, fleet: Fleet) -> None:
     cli.ok("create", "fix")
     shutil.rmtree(fleet.find("fix").worktree)
@@ -54,6 +55,7 @@ def test_a_worktree_that_is_gone_is_a_problem_with_a_way_out(cli: Cli, fleet: Fl
     cli.ok("doctor")
 
 
+@pytest.mark.slow
 def test_killing_an_agent_whose_worktree_is_gone_does_not_say_that_it_is_in_the_trash(
     cli: Cli, fleet: Fleet
 ) -> None:
@@ -66,6 +68,7 @@ def test_killing_an_agent_whose_worktree_is_gone_does_not_say_that_it_is_in_the_
     assert "worktree in the trash" not in said
 
 
+@pytest.mark.slow
 def test_killing_an_agent_that_never_had_a_worktree_tells_of_no_branch(cli: Cli, tmp_path: Path) -> None:
     broken = tmp_path / "broken"
     broken.write_bytes(b"\x7fELF not really")
@@ -75,6 +78,7 @@ def test_killing_an_agent_that_never_had_a_worktree_tells_of_no_branch(cli: Cli,
     assert cli.ok("kill", "-f", "-d", "fix") == "fix  killed, it had no worktree, and no branch fix\n"
 
 
+@pytest.mark.slow
 def test_killing_an_agent_without_a_worktree_tells_that_its_branch_is_kept(
     cli: Cli, fleet: Fleet, project: Path
 ) -> None:
@@ -111,6 +115,7 @@ def test_a_repository_that_was_moved_is_named_and_takes_its_agents_along_when_to
     assert fleet.store.intent(agent.id)["git_dir"] == str(moved / ".git")
 
 
+@pytest.mark.slow
 def test_a_copy_of_a_repository_does_not_take_the_agents_of_the_first(
     cli: Cli, fleet: Fleet, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

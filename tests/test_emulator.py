@@ -92,6 +92,7 @@ def test_declarations_in_a_file_that_others_may_change_are_not_loaded(
     assert kept.stat().st_mode & 0o077 == 0
 
 
+@pytest.mark.slow
 def test_a_screen_works_without_a_place_to_keep_declarations(
     home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -201,6 +201,7 @@ def test_it_does_not_knock_all_the_time() -> None:
     assert knocks < 20
 
 
+@pytest.mark.slow
 def test_a_server_that_goes_away_is_found_again(opened: Callable[..., EventStream]) -> None:
     with Server(
         leaving(STREAM, chunk(told(type="one")), chunk(b"data: {")),

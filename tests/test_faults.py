@@ -433,6 +433,7 @@ def test_a_socket_whose_folders_were_all_removed_is_bound_again(fleet: Fleet, tm
     assert fleet.find("fix").pid == one.pid
 
 
+@pytest.mark.slow
 def test_a_socket_that_cannot_be_bound_keeps_no_program_from_running(fleet: Fleet, tmp_path: Path) -> None:
     runtime = Path(os.environ["XDG_RUNTIME_DIR"])
     one = fleet.create("fix", profile=program(tmp_path, "flood", 20_000))

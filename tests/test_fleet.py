@@ -198,6 +198,7 @@ def test_killing_with_the_branch_can_be_undone_too(crew: Crew) -> None:
     assert git(project, "rev-parse", agent.name) == tip
 
 
+@pytest.mark.slow
 def test_a_branch_that_was_there_before_is_never_deleted(fleet: Fleet, project: Path) -> None:
     git(project, "branch", "mine")
     agent = fleet.create("mine", existing=True)
@@ -208,6 +209,7 @@ def test_a_branch_that_was_there_before_is_never_deleted(fleet: Fleet, project: 
     assert git(project, "branch", "--list", "mine")
 
 
+@pytest.mark.slow
 def test_an_agent_whose_worktree_was_removed_behind_its_back_can_be_killed(
     fleet: Fleet, project: Path
 ) -> None:
@@ -223,6 +225,7 @@ def test_an_agent_whose_worktree_was_removed_behind_its_back_can_be_killed(
     assert (Path(deleted.worktree) / "readme.txt").read_text() == "hello\n"
 
 
+@pytest.mark.slow
 def test_an_agent_whose_repository_is_gone_can_be_killed_and_its_files_stay(
     fleet: Fleet, project: Path
 ) -> None:
@@ -253,6 +256,7 @@ def test_one_agent_that_cannot_be_trashed_does_not_keep_the_others_from_it(
     assert fleet.store.agent(first.id).status is Status.STOPPED
 
 
+@pytest.mark.slow
 def test_undo_refuses_before_it_moves_anything_when_the_name_is_taken(crew: Crew) -> None:
     fleet, old = crew.fleet, crew.take()
     fleet.kill([old], delete_branch=True)
@@ -265,6 +269,7 @@ def test_undo_refuses_before_it_moves_anything_when_the_name_is_taken(crew: Crew
     assert Path(fleet.store.agent(old.id).trash).exists()
 
 
+@pytest.mark.slow
 def test_emptying_the_trash_saves_uncommitted_work_under_a_ref(crew: Crew) -> None:
     fleet, agent = crew.fleet, crew.take()
     (Path(agent.worktree) / "new.txt").write_text("mine")
@@ -403,6 +408,7 @@ def test_a_name_that_several_projects_have_is_no_pattern_for_all_of_them(
         one.close()
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("project")
 def test_other_names_of_agents_and_batches_are_not_called_branches(fleet: Fleet) -> None:
     agent = fleet.create("fix")
@@ -491,6 +497,7 @@ def test_head_as_base_means_where_one_stands(fleet: Fleet, project: Path) -> Non
     other.close()
 
 
+@pytest.mark.slow
 def test_a_store_that_is_lost_is_made_anew_with_the_living_the_ended_and_the_killed(
     fleet: Fleet, project: Path
 ) -> None:
@@ -515,6 +522,7 @@ def test_a_store_that_is_lost_is_made_anew_with_the_living_the_ended_and_the_kil
     fleet.store = Fleet(project).store
 
 
+@pytest.mark.slow
 def test_a_store_that_is_made_anew_knows_who_was_killed_after_the_trash_was_emptied(
     fleet: Fleet, project: Path
 ) -> None:
@@ -534,6 +542,7 @@ def test_a_store_that_is_made_anew_knows_who_was_killed_after_the_trash_was_empt
     assert statuses == {"killed": Status.KILLED, "undone": Status.STOPPED}
 
 
+@pytest.mark.slow
 def test_a_configuration_that_cannot_be_read_does_not_keep_an_agent_from_being_stopped(
     fleet: Fleet, project: Path
 ) -> None:

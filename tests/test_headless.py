@@ -208,6 +208,7 @@ def test_a_report_stays_within_what_a_terminal_takes(tmp_path: Path) -> None:
 # ── large and broken streams ──
 
 
+@pytest.mark.slow
 def test_an_event_of_many_megabytes_is_read(tmp_path: Path) -> None:
     result = {"type": "tool_result", "tool_use_id": "1", "is_error": True, "content": "x" * (24 << 20)}
     lines = [
@@ -496,6 +497,7 @@ def test_a_headless_agent_goes_on_with_its_conversation(crew: Crew) -> None:
     assert (Path(agent.worktree) / "b.txt").read_text() == "2"
 
 
+@pytest.mark.slow
 def test_a_headless_agent_that_starts_over_begins_a_new_conversation(crew: Crew) -> None:
     agent = ended(crew.fleet, headless(crew, "write a.txt 1"))
 

@@ -112,6 +112,7 @@ def test_a_launcher_that_nobody_listens_to_any_more_is_taken_note_of_by_the_next
     assert launchers() == []
 
 
+@pytest.mark.slow
 def test_agents_hold_nothing_open_that_their_caller_had_open(fleet: Fleet, tmp_path: Path) -> None:
     """A script that waits for a lock, or for the end of a pipe, would wait as long as they live."""
     heard, said = os.pipe()
@@ -169,6 +170,7 @@ def test_killing_leaves_no_process_and_touches_no_other_agent(fleet: Fleet, tmp_
     assert "ready" in screen(fleet, other)
 
 
+@pytest.mark.slow
 def test_the_program_does_not_see_who_started_its_launcher(
     fleet: Fleet, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -206,6 +208,7 @@ def test_a_failing_setup_command_is_a_failed_agent_whose_worktree_is_kept_and_qu
     assert not fleet.find("quick").has_ended
 
 
+@pytest.mark.slow
 def test_agents_whose_worktrees_have_no_place_fail_with_the_systems_reason(
     fleet: Fleet, repository: Path, tmp_path: Path
 ) -> None:
@@ -221,6 +224,7 @@ def test_agents_whose_worktrees_have_no_place_fail_with_the_systems_reason(
     assert (branches(repository), entries(repository)) == ({"main"}, [])
 
 
+@pytest.mark.slow
 def test_an_agent_that_does_not_fit_on_the_disk_fails_with_what_could_not_be_written(
     fleet: Fleet, repository: Path, tmp_path: Path
 ) -> None:

@@ -64,6 +64,7 @@ def test_an_agent_that_was_killed_meanwhile_is_not_revived_without_its_worktree(
     assert fleet.revive(agent.name).run == 2
 
 
+@pytest.mark.slow
 def test_what_was_brought_back_meanwhile_is_not_emptied_from_the_trash(crew: Crew) -> None:
     fleet, agent = crew.fleet, crew.take()
     fleet.kill([agent], grace=0.2)
@@ -119,6 +120,7 @@ def test_an_agent_that_is_being_made_can_be_killed(fleet: Fleet, project: Path) 
     assert "slow" not in git(project, "branch", "--list")
 
 
+@pytest.mark.slow
 def test_an_agent_is_revived_with_the_permissions_of_its_own_project(crew: Crew, tmp_path: Path) -> None:
     fleet, agent = crew.fleet, crew.take()
     fleet.stop([agent], grace=0.2)
@@ -134,6 +136,7 @@ def test_an_agent_is_revived_with_the_permissions_of_its_own_project(crew: Crew,
     assert not revived.has_ended
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("project")
 def test_a_program_whose_path_has_a_space_runs_without_a_prompt(fleet: Fleet, tmp_path: Path) -> None:
     program = tmp_path / "my 'tools'" / "a \\ program"
@@ -146,6 +149,7 @@ def test_a_program_whose_path_has_a_space_runs_without_a_prompt(fleet: Fleet, tm
     prints(fleet, agent, "I run")
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("project")
 def test_files_of_a_first_fan_out_have_the_modes_that_the_user_wants(fleet: Fleet) -> None:
     agents = fleet.fanout(3, "many", prompt="go")
@@ -210,6 +214,7 @@ def test_lines_are_followed_as_they_are_printed_and_come_once(fleet: Fleet, tmp_
     assert rest == []
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("project")
 def test_lines_that_scroll_while_the_log_is_read_come_once_and_none_is_missing(
     fleet: Fleet, tmp_path: Path
@@ -227,6 +232,7 @@ def test_lines_that_scroll_while_the_log_is_read_come_once_and_none_is_missing(
         assert found == list(range(found[0], found[-1] + 1))
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("project")
 def test_what_stands_still_on_an_alternate_screen_comes_once(fleet: Fleet, tmp_path: Path) -> None:
     program = tmp_path / "draws"
@@ -276,6 +282,7 @@ def test_an_undo_that_was_cut_off_before_the_store_is_finished_by_the_next(crew:
     assert (restored.status, Path(restored.worktree).is_dir()) == (Status.STOPPED, True)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("project")
 def test_a_trashed_worktree_that_was_removed_by_hand_does_not_keep_the_others_from_being_emptied(
     fleet: Fleet,
@@ -291,6 +298,7 @@ def test_a_trashed_worktree_that_was_removed_by_hand_does_not_keep_the_others_fr
     assert fleet.trash() == []
 
 
+@pytest.mark.slow
 def test_an_agent_killed_while_its_repository_was_away_comes_back_with_undo(
     fleet: Fleet, project: Path
 ) -> None:

@@ -156,7 +156,7 @@ def characters(texts: Iterable[tuple[str, Style | None]]) -> Cells:
     return [(character, style) for text, style in texts for character in text]
 
 
-@pytest.mark.parametrize("name", [*NAMES, "unicode"])
+@pytest.mark.parametrize("name", [*(pytest.param(name, marks=pytest.mark.slow) for name in NAMES), "unicode"])
 def test_rows_hold_the_same_cells_as_the_emulator_gives_one_by_one(name: str) -> None:
     screen = Screen(120, 40)
     colourful = (
@@ -592,7 +592,7 @@ def _colourful(rows: int) -> bytes:
     return b"".join("".join(next(words) for _ in range(12)).encode() + b"\x1b[m\r\n" for _ in range(rows))
 
 
-@pytest.mark.parametrize("cols", [60, 120, 250])
+@pytest.mark.parametrize("cols", [120, *(pytest.param(cols, marks=pytest.mark.slow) for cols in (60, 250))])
 def test_the_scrollback_is_as_deep_as_asked_for_whatever_is_in_its_rows(cols: int) -> None:
     screen = Screen(cols, 24, scrollback=4000)
     screen.feed(numbered(0, 6000))

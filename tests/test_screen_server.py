@@ -400,6 +400,7 @@ def test_a_client_that_knows_no_fields_at_all_is_served(quiet: RunningHolder) ->
     assert frames == []
 
 
+@pytest.mark.slow
 def test_a_client_that_greets_twice_counts_once(tmp_path: Path) -> None:
     with (
         start_holder(tmp_path, agent("drawing")) as holder,
@@ -447,6 +448,7 @@ def test_title_bell_and_notifications_are_on_record(tmp_path: Path) -> None:
         assert session.view.title == "the title"
 
 
+@pytest.mark.slow
 def test_a_flood_of_notes_does_not_fill_the_disk(tmp_path: Path) -> None:
     code = (
         "import signal\n"

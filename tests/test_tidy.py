@@ -48,6 +48,7 @@ def test_of_more_trash_than_there_may_be_the_oldest_goes(fleet: Fleet) -> None:
     assert tidy.too_much(agents, days=14, size=2 * size + 99, now=time.time()) == []
 
 
+@pytest.mark.slow
 def test_it_looks_through_the_trash_at_most_once_a_day(fleet: Fleet) -> None:
     now = time.time()
     tidy.tidy(fleet.store, config.Config(), now=now)

@@ -329,6 +329,7 @@ def test_two_passes_at_the_same_moment_say_nothing_about_cpu(grow: Grow) -> None
     assert samples.sample({"a": tree.pid})["a"].cpu == 0.0
 
 
+@pytest.mark.slow
 def test_no_share_is_larger_than_the_machine(grow: Grow) -> None:
     ticks = iter([0.0, 0.01])
     samples = usage.Sampler(clock=lambda: next(ticks))
@@ -368,6 +369,7 @@ def test_the_machines_totals_agree_with_psutil() -> None:
     assert ours.busy == pytest.approx(theirs.busy, rel=0.05)
 
 
+@pytest.mark.slow
 def test_the_machine_uses_as_many_cores_as_are_busy(grow: Grow) -> None:
     samples = usage.Sampler()
     assert samples.machine().cores == 0.0

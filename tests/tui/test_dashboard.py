@@ -169,7 +169,16 @@ def test_the_list_is_made_wider_by_keys_and_by_dragging_its_edge() -> None:
     on_stage(go)
 
 
-@pytest.mark.parametrize(("size", "panes", "is_stacked"), [((80, 24), 1, True), ((120, 40), 2, False), ((160, 45), 4, False), ((200, 50), 6, False), ((250, 70), 9, False)])  # fmt: skip
+@pytest.mark.parametrize(
+    ("size", "panes", "is_stacked"),
+    [
+        ((80, 24), 1, True),
+        pytest.param((120, 40), 2, False, marks=pytest.mark.slow),
+        pytest.param((160, 45), 4, False, marks=pytest.mark.slow),
+        pytest.param((200, 50), 6, False, marks=pytest.mark.slow),
+        ((250, 70), 9, False),
+    ],
+)
 def test_the_layout_follows_the_size_of_the_terminal(
     size: tuple[int, int], panes: int, is_stacked: bool
 ) -> None:

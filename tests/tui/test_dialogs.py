@@ -136,6 +136,7 @@ def test_paths_are_known_by_their_look_and_never_looked_for() -> None:
     assert touched(Wish(touches="/nowhere/src/a.py"), Path("/nowhere")) == ["src/a.py"]
 
 
+@pytest.mark.slow
 def test_what_an_agent_does_not_say_is_not_shown_with_its_question(tmp_path: Path) -> None:
     state = changed("refactor-auth-B", Wish(touches=f"{tmp_path}/src/a.py"), tmp_path)
 
@@ -150,6 +151,7 @@ def test_what_an_agent_does_not_say_is_not_shown_with_its_question(tmp_path: Pat
     on_stage(go, state=state)
 
 
+@pytest.mark.slow
 def test_in_sixteen_colours_too_what_a_dialog_is_about_stays_readable_behind_it() -> None:
     async def go(app: StageApp, pilot: Pilot[None]) -> None:
         app.theme = "ansi-dark"
@@ -190,6 +192,7 @@ def test_words_can_be_typed_only_where_the_program_takes_them() -> None:
     on_stage(free_question, state=FleetState((free,), ()))
 
 
+@pytest.mark.slow
 def test_a_command_that_is_too_long_says_that_there_is_more(tmp_path: Path) -> None:
     wish = Wish("\n".join(f"echo {number}" for number in range(80)))
 
@@ -202,6 +205,7 @@ def test_a_command_that_is_too_long_says_that_there_is_more(tmp_path: Path) -> N
     on_stage(go, state=changed("refactor-auth-B", wish, tmp_path))
 
 
+@pytest.mark.slow
 def test_in_a_low_terminal_every_choice_of_a_long_question_is_on_the_screen(tmp_path: Path) -> None:
     paths = " ".join(f"/some/where/far/away/number/{number}" for number in range(6))
     wish = Wish(f"rm -rf {paths} " + "漢字 " * 300, "because " * 37)

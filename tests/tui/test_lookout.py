@@ -133,6 +133,7 @@ def test_nobody_is_asked_for_twice_and_what_nothing_calls_for_waits_for_the_rest
     assert diffs.ask([OTHER], {}, 2 * STILL_DIFF_SECONDS) == [OTHER]
 
 
+@pytest.mark.slow
 def test_counting_what_nothing_calls_for_takes_little_of_the_time(fleet: Fleet, tmp_path: Path) -> None:
     agent = fleet.create("quiet", profile="shell", prompt="exec sleep 1000")
     diffs = Diffs(tmp_path)

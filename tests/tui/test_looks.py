@@ -16,6 +16,9 @@ from tests.tui.stage import Recorded, StageApp, until
 
 Compare = Callable[..., bool]
 BOTH = pytest.mark.parametrize("size", [(120, 40), (80, 24)], ids=["120x40", "80x24"])
+WIDE_FIRST = pytest.mark.parametrize(
+    "size", [(120, 40), pytest.param((80, 24), marks=pytest.mark.slow)], ids=["120x40", "80x24"]
+)
 THEMES = pytest.mark.parametrize("theme", ["fleet-dark", pytest.param("fleet-light", marks=pytest.mark.slow)])
 
 
@@ -71,6 +74,7 @@ def test_typing(snap_compare: Compare, places: Recorded, size: tuple[int, int]) 
     assert shows(snap_compare, places, size, "enter")
 
 
+@pytest.mark.slow
 def test_typing_in_the_light(snap_compare: Compare, places: Recorded) -> None:
     assert shows(snap_compare, places, (120, 40), "enter", theme="fleet-light")
 
@@ -88,12 +92,12 @@ def test_first_run(snap_compare: Compare, size: tuple[int, int], theme: str) -> 
     assert snap_compare(app, terminal_size=size)
 
 
-@BOTH
+@WIDE_FIRST
 def test_help(snap_compare: Compare, places: Recorded, size: tuple[int, int]) -> None:
     assert shows(snap_compare, places, size, "question_mark")
 
 
-@BOTH
+@WIDE_FIRST
 def test_copy_mode(snap_compare: Compare, places: Recorded, size: tuple[int, int]) -> None:
     assert shows(snap_compare, places, size, "V", "k", "v", "k")
 
@@ -112,6 +116,7 @@ def test_nine_panes_in_little_room(snap_compare: Compare, places: Recorded) -> N
     assert snap_compare(app, terminal_size=(120, 40), run_before=pressing(app))
 
 
+@pytest.mark.slow
 def test_an_armed_kill(snap_compare: Compare, places: Recorded) -> None:
     assert shows(snap_compare, places, (120, 40), "X")
 
@@ -132,7 +137,7 @@ def test_coming_back(snap_compare: Compare, size: tuple[int, int], theme: str) -
     assert snap_compare(app, terminal_size=size, run_before=come_back)
 
 
-@BOTH
+@WIDE_FIRST
 @THEMES
 def test_an_answer(snap_compare: Compare, places: Recorded, size: tuple[int, int], theme: str) -> None:
     assert shows(snap_compare, places, size, "a", theme=theme)
@@ -152,6 +157,7 @@ def test_what_may_follow_the_leader(snap_compare: Compare, places: Recorded) -> 
     assert snap_compare(app, terminal_size=(120, 40), run_before=lead)
 
 
+@pytest.mark.slow
 def test_an_answer_in_sixteen_colours(snap_compare: Compare, places: Recorded) -> None:
     assert shows(snap_compare, places, (120, 40), "a", theme="ansi-dark")
 

@@ -144,6 +144,7 @@ def test_whole_counts_leave_a_tiny_header_the_least_urgent_first() -> None:
     assert "○ 1" not in header(40)
 
 
+@pytest.mark.slow
 def test_a_tiny_terminal_has_all_choices_of_a_question() -> None:
     async def go(app: StageApp, pilot: Pilot[None]) -> None:
         await pilot.press("a")
@@ -155,6 +156,7 @@ def test_a_tiny_terminal_has_all_choices_of_a_question() -> None:
     on_stage(go, (40, 12))
 
 
+@pytest.mark.slow
 def test_a_pane_of_few_rows_says_how_to_see_more_of_it() -> None:
     async def go(app: StageApp, pilot: Pilot[None]) -> None:
         await until(pilot, lambda: "z zoom ─╯" in text_of(app))

@@ -27,6 +27,7 @@ def some(count: int) -> FleetState:
     return FleetState(states.BIG.agents[:count], states.BIG.batches)
 
 
+@pytest.mark.slow
 def test_the_last_pane_takes_the_places_that_nobody_needs() -> None:
     async def go(app: StageApp, pilot: Pilot[None]) -> None:
         grid = app.dashboard.query_one(PaneGrid)

@@ -75,6 +75,7 @@ def test_keys_stay_with_the_agent_when_others_come_before_it() -> None:
     on_stage(go)
 
 
+@pytest.mark.slow
 def test_keys_stay_with_the_agent_that_a_filter_has_come_to_hide() -> None:
     async def go(app: StageApp, pilot: Pilot[None]) -> None:
         desk = app.dashboard
