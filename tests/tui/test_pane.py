@@ -222,7 +222,9 @@ def play(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, agents: list[str], act
     async def run() -> None:
         app = PanesApp([agent(name) for name in agents])
         async with app.run_test(size=(100, 30)):
-            await acts(app, Hands(app))
+            hands = Hands(app)
+            await hands.pause()
+            await acts(app, hands)
 
     asyncio.run(run())
 
