@@ -38,6 +38,8 @@ MEMORY_BYTES = 2 * 1024**3
 
 
 NOWHERE = Path(os.devnull)
+LONGEST_NAME = 60
+"""Of an argument, in the name of a test."""
 
 
 def _spare_the_machine() -> None:
@@ -79,6 +81,13 @@ settings.register_profile(
 )
 settings.register_profile("thorough", parent=settings.get_profile("quick"), max_examples=400)
 settings.load_profile("quick")
+
+
+def pytest_make_parametrize_id(val: object) -> str | None:
+    """The name of a test goes with every report of it and into the environment of all that it starts."""
+    if isinstance(val, str | bytes) and len(val) > LONGEST_NAME:
+        return f"{ascii(val[:LONGEST_NAME])[:LONGEST_NAME]}…{len(val)}"
+    return None
 
 
 def pytest_collection_finish() -> None:

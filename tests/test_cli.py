@@ -108,7 +108,7 @@ def test_a_current_folder_that_is_gone_is_one_line(cli: Cli, tmp_path: Path) -> 
         assert "Traceback" not in done.stderr
 
 
-@pytest.mark.parametrize("variable", ["FLEET_DEBUG", "AI_FLEET_DEBUG"])
+@pytest.mark.parametrize("variable", ["FLEET_DEBUG", pytest.param("AI_FLEET_DEBUG", marks=pytest.mark.slow)])
 def test_debug_adds_a_log_and_no_traceback_for_the_user(cli: Cli, variable: str) -> None:
     ran = cli.script("create", "a b", env={variable: "1"})
 

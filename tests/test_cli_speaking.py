@@ -272,6 +272,7 @@ def test_why_names_source_sign_and_who_disagrees(cli: Cli, crew: Crew) -> None:
     assert "disagrees" in text
 
 
+@pytest.mark.slow
 def test_why_an_ended_agent_ended(cli: Cli, crew: Crew) -> None:
     assert "exit" in cli.ok("why", ended(crew).name)
 

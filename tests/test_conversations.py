@@ -94,6 +94,7 @@ def test_the_conversation_that_a_run_began_is_its_own(fleet: Fleet, crew: Crew) 
     assert looked_for(fleet, agent) == "first"
 
 
+@pytest.mark.slow
 def test_it_is_found_by_whoever_looks_at_the_fleet_and_not_more_than_once_a_second(
     fleet: Fleet, crew: Crew
 ) -> None:

@@ -674,7 +674,9 @@ def large(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return repo
 
 
-@pytest.mark.parametrize("files", [0, 1, 150, 700, 1400])
+@pytest.mark.parametrize(
+    "files", [1, 700, *(pytest.param(files, marks=pytest.mark.slow) for files in (0, 150, 1400))]
+)
 def test_a_git_that_is_killed_while_it_checks_out_leaves_nothing_that_stays(
     large: Path, tmp_path: Path, files: int
 ) -> None:

@@ -657,6 +657,7 @@ def with_submodule(tmp_path: Path, repo: Path) -> Path:
     return place
 
 
+@pytest.mark.slow
 def test_a_clean_submodule_does_not_keep_a_worktree_from_being_emptied(
     tmp_path: Path, repo: Path, trash: Path
 ) -> None:
@@ -669,7 +670,7 @@ def test_a_clean_submodule_does_not_keep_a_worktree_from_being_emptied(
     assert "160000 commit" in call(tmp_path / "outer", "ls-tree", ref, "part")
 
 
-@pytest.mark.parametrize("work", ["uncommitted", "committed"])
+@pytest.mark.parametrize("work", ["uncommitted", pytest.param("committed", marks=pytest.mark.slow)])
 def test_work_that_only_a_submodule_holds_is_not_deleted(
     tmp_path: Path, repo: Path, trash: Path, work: str
 ) -> None:

@@ -278,7 +278,10 @@ def test_a_child_that_keeps_the_output_open_keeps_nobody_waiting(tmp_path: Path)
     assert "over" in words(done)
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+@pytest.mark.parametrize(
+    "number",
+    [signal.SIGTERM, *(pytest.param(one, marks=pytest.mark.slow) for one in (signal.SIGINT, signal.SIGHUP))],
+)
 def test_a_signal_reaches_the_program_and_its_children(number: signal.Signals, tmp_path: Path) -> None:
     scripted = [sys.executable, str(AGENTS / "events.py"), "--session-id", "s", "hang"]
     with subprocess.Popen(

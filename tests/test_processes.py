@@ -534,6 +534,7 @@ def test_it_loads_neither_psutil_nor_ctypes() -> None:
     assert subprocess.check_output([sys.executable, "-c", code], text=True) == "[]\n"
 
 
+@pytest.mark.slow
 def test_what_bears_the_mark_of_an_agent_without_a_keeper_has_ended_when_that_is_said(tmp_path: Path) -> None:
     """Also where the system takes a while to end it, as it does with one that has much memory."""
     code = "held = bytearray(b'x' * (200 << 20)); print('ready', flush=True); input()"

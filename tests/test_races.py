@@ -77,6 +77,7 @@ def test_what_was_brought_back_meanwhile_is_not_emptied_from_the_trash(crew: Cre
     assert git(Path(agent.worktree), "status", "--short") == ""
 
 
+@pytest.mark.slow
 def test_two_revives_at_once_start_one_program(crew: Crew) -> None:
     fleet, agent = crew.fleet, crew.take()
     fleet.stop([agent], grace=0.2)

@@ -286,7 +286,9 @@ def test_a_file_that_is_no_store_is_an_error_and_stays_as_it_is(path: Path, cont
     assert path.read_bytes() == content
 
 
-@pytest.mark.parametrize("part", [0.02, 0.1, 0.5, 0.9])
+@pytest.mark.parametrize(
+    "part", [0.02, 0.5, *(pytest.param(part, marks=pytest.mark.slow) for part in (0.1, 0.9))]
+)
 def test_a_store_that_was_cut_short_is_an_error_and_never_an_empty_fleet(store: Store, part: float) -> None:
     add(store, *(agent(f"agent-{number}", prompt="x" * 500) for number in range(100)))
     store.close()

@@ -200,6 +200,7 @@ tell()
     assert seconds(after) == pytest.approx(0.0, abs=0.03)
 
 
+@pytest.mark.slow
 def test_an_agent_started_by_an_agent_counts_for_itself_alone(grow: Grow) -> None:
     tree = grow("""
 def inner_program():
@@ -339,6 +340,7 @@ def test_no_share_is_larger_than_the_machine(grow: Grow) -> None:
     assert samples.sample({"a": tree.pid})["a"].cpu == 100.0 * (os.cpu_count() or 1)
 
 
+@pytest.mark.slow
 def test_psutil_tells_the_same(grow: Grow) -> None:
     both = sampler(), sampler(portable=True)
     for samples in both:

@@ -94,6 +94,7 @@ def test_only_agents_that_printed_something_or_ended_are_looked_at_again(tmp_pat
     assert asked(4 * SPENDING_SECONDS, {two.id: 5.0}, ended) == [two.id]
 
 
+@pytest.mark.slow
 def test_what_an_agent_has_spent_is_on_the_dashboard(fleet: Fleet, repository: Path) -> None:
     agent = fleet.create("fix", profile="shell", prompt="while read line; do echo got $line; done")
     values = {"input_tokens": 5000, "cached_tokens": 7000, "output_tokens": 800, "cost": 1.25}
