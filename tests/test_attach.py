@@ -179,6 +179,7 @@ def test_a_paste_reaches_the_program_whole_and_in_brackets_when_it_asked_for_the
         assert received() == f"\x1b[200~{text}\x1b[201~".encode()
 
 
+@pytest.mark.slow
 def test_a_paste_reaches_a_program_without_brackets_as_lines_that_were_entered(tmp_path: Path) -> None:
     holder, received = recorder(tmp_path)
     with holder, attached(holder, tmp_path) as host:
@@ -329,8 +330,14 @@ def assert_as_found(host: Host) -> None:
 
 @pytest.mark.parametrize(
     "typed",
-    [b"\x11", b"\x1b[24~", b"\x1dd", b"\x1b[113;5u", b"\x1b[1081::113;5u", b"\x1d\xd0\xb2"],
-    ids=["ctrl+q", "f12", "leader d", "ctrl+q in kitty", "ctrl+q on Cyrillic", "leader d on Cyrillic"],
+    [
+        pytest.param(b"\x11", id="ctrl+q"),
+        pytest.param(b"\x1b[24~", id="f12", marks=pytest.mark.slow),
+        pytest.param(b"\x1dd", id="leader d"),
+        pytest.param(b"\x1b[113;5u", id="ctrl+q in kitty", marks=pytest.mark.slow),
+        pytest.param(b"\x1b[1081::113;5u", id="ctrl+q on Cyrillic", marks=pytest.mark.slow),
+        pytest.param(b"\x1d\xd0\xb2", id="leader d on Cyrillic", marks=pytest.mark.slow),
+    ],
 )
 def test_detaching_leaves_the_terminal_as_it_was_found_and_the_agent_running(
     tmp_path: Path, lasting: RunningHolder, typed: bytes
@@ -349,7 +356,10 @@ def test_detaching_leaves_the_terminal_as_it_was_found_and_the_agent_running(
         assert lasting.is_running
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
+@pytest.mark.parametrize(
+    "number",
+    [signal.SIGHUP, *(pytest.param(one, marks=pytest.mark.slow) for one in (signal.SIGTERM, signal.SIGINT))],
+)
 def test_a_signal_leaves_the_terminal_as_it_was_found(
     tmp_path: Path, lasting: RunningHolder, number: signal.Signals
 ) -> None:
@@ -403,6 +413,7 @@ def test_the_death_of_the_keeper_leaves_the_terminal_as_it_was_found(tmp_path: P
         assert host.screen.text()[1] == f"{holder.agent} is gone and left no record"
 
 
+@pytest.mark.slow
 def test_the_death_of_the_screen_server_is_not_noticed(tmp_path: Path) -> None:
     with drawing(tmp_path) as holder, attached(holder, tmp_path) as host:
         host.pump(host.shows("size 80x24"))

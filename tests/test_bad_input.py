@@ -139,6 +139,7 @@ def test_a_repository_without_a_commit_is_refused_with_the_command_that_makes_on
     assert sorted(entry.name for entry in empty.iterdir()) == [".git"]
 
 
+@pytest.mark.slow
 def test_a_name_is_not_given_twice(cli: Cli, fleet: Fleet) -> None:
     cli.ok("create", "fix")
     # What has just been started moves by itself: its socket appears, its status changes.

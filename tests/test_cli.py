@@ -178,6 +178,7 @@ def test_an_empty_fleet_says_how_to_start(cli: Cli) -> None:
     assert cli.listed() == []
 
 
+@pytest.mark.slow
 def test_logs_are_text_and_raw_with_their_escapes(cli: Cli, fleet: Fleet, tmp_path: Path) -> None:
     program = tmp_path / "bin" / "colourful"
     program.write_text("#!/bin/sh\nprintf '\\033[31mred\\033[0m\\nsecond\\nthird\\n'\nsleep 1000\n")
@@ -208,6 +209,7 @@ def test_logs_are_read_from_the_disk_while_the_screen_server_does_not_answer(cli
     assert ran.complaint.endswith("(this is without what is on its screen)")
 
 
+@pytest.mark.slow
 def test_logs_follow_until_the_agent_ends(cli: Cli, fleet: Fleet) -> None:
     cli.ok("create", "fix")
     prints(fleet, fleet.find("fix"), "ready")
@@ -277,6 +279,7 @@ def test_a_prompt_has_a_receipt_and_can_come_from_standard_input(cli: Cli, fleet
 # ── on a terminal ──
 
 
+@pytest.mark.slow
 def test_on_a_terminal_kill_asks_and_no_means_no(cli: Cli, fleet: Fleet) -> None:
     cli.ok("multi", "a:x", "b:x")
 

@@ -140,6 +140,7 @@ def test_the_same_question_asked_twice_takes_two_answers(cli: Cli, crew: Crew) -
 # ── prompts ──
 
 
+@pytest.mark.slow
 def test_waiting_for_a_prompt_ends_when_it_is_answered(cli: Cli, crew: Crew) -> None:
     agent = asking(crew)
     crew.fleet.answer(agent.name, "1")

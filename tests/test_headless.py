@@ -471,6 +471,7 @@ def test_a_headless_agent_is_stopped_with_all_its_processes(crew: Crew) -> None:
     assert not is_alive(int(line.split()[-1].rstrip(".")))
 
 
+@pytest.mark.slow
 def test_an_interrupt_typed_at_a_headless_agent_reaches_its_program(crew: Crew) -> None:
     agent = headless(crew, "hang")
     wait_until(

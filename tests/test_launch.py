@@ -189,6 +189,7 @@ def test_the_program_does_not_see_who_started_its_launcher(
     assert not {"CLAUDECODE", "TMUX"} & set(values)
 
 
+@pytest.mark.slow
 def test_a_failing_setup_command_is_a_failed_agent_whose_worktree_is_kept_and_quick_skips_it(
     fleet: Fleet, repository: Path, tmp_path: Path
 ) -> None:

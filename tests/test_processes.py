@@ -357,6 +357,7 @@ def test_a_program_that_ends_when_asked_is_not_waited_for_any_longer(keep: Start
     assert keeper.program in report["reaped"]
 
 
+@pytest.mark.slow
 def test_a_program_that_tidies_up_when_asked_is_left_to_do_so(keep: Start) -> None:
     tidy = "lambda *_: (signal.sigtimedwait([], 0.3), sys.exit(7))"
     keeper = keep(f"signal.signal(signal.SIGTERM, {tidy}); announce('program'); stay()")

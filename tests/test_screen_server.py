@@ -159,6 +159,7 @@ def test_keys_go_through_and_what_they_cause_comes_back(tmp_path: Path) -> None:
         assert shows("got: hi", session)
 
 
+@pytest.mark.slow
 def test_a_viewer_that_asks_for_few_frames_gets_few(tmp_path: Path) -> None:
     with start_holder(tmp_path, agent("flood", "gently")) as holder:
         counts: dict[Session, int] = {}
@@ -499,6 +500,7 @@ def test_lines_that_scrolled_away_are_readable_in_order(tmp_path: Path) -> None:
     assert numbers == list(range(3000))
 
 
+@pytest.mark.slow
 def test_what_a_program_says_of_itself_is_its_status(tmp_path: Path) -> None:
     with start_holder(tmp_path, agent("tells")) as holder, holder.session() as session:
         assert shows("told", session)

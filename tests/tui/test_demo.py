@@ -38,6 +38,7 @@ def wished(fleet: Fleet, name: str) -> Wish | None:
     return evidence.wish if evidence is not None else None
 
 
+@pytest.mark.slow
 def test_its_agents_edit_files_ask_and_finish_and_nothing_is_left(place: Path) -> None:
     before = dict(os.environ)
     with demo.staged() as project:

@@ -64,6 +64,7 @@ def test_the_path_and_the_branch_go_to_the_hosts_clipboard(desk: Desk) -> None:
     assert clipboard(desk, b"Y") == agent.branch
 
 
+@pytest.mark.slow
 def test_a_shell_opens_in_the_worktree_and_the_dashboard_comes_back(desk: Desk) -> None:
     desk.to_list()
     assert f"in {desk.agents['one'].worktree}" in outside(desk, b"t", "done")

@@ -302,6 +302,7 @@ def test_copy_mode_finds_selects_and_copies(tmp_path: Path, monkeypatch: pytest.
         play(monkeypatch, tmp_path, [holder.agent], acts)
 
 
+@pytest.mark.slow
 def test_the_past_of_a_full_screen_program_comes_from_its_log(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

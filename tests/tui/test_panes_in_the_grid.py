@@ -50,6 +50,7 @@ def test_a_narrow_pane_keeps_its_name_and_lets_the_rest_go() -> None:
     on_stage(go, states.BIG, size=(120, 40))
 
 
+@pytest.mark.slow
 def test_the_list_looks_back_by_pages_and_copy_mode_says_that_it_has_the_keys(
     fleet: Fleet, repository: Path
 ) -> None:

@@ -195,6 +195,7 @@ def test_why_names_source_and_sign_and_a_wrong_status_is_saved_for_a_test(
     assert any("1. Yes" in line for line in saved["lines"])
 
 
+@pytest.mark.slow
 def test_prompts_that_wait_are_seen_changed_and_taken_back(fleet: Fleet, repository: Path) -> None:
     agent = asking(fleet, "fix", "permission", "go?", *CHOICES)
     fleet.prompt("fix", "first things first")
