@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import gc
 import os
 import sys
 import traceback
@@ -26,7 +25,7 @@ from textual.notifications import SeverityLevel
 from fleet_tui.errors import FleetError
 from fleet_tui.fleet import Fleet
 from fleet_tui.models import FleetState
-from fleet_tui.tui import stylesheets, themes
+from fleet_tui.tui import garbage, stylesheets, themes
 from fleet_tui.tui.driver import HostedApp
 from fleet_tui.tui.exchange import Sights, Surroundings
 from fleet_tui.tui.feeds import StateFeed, WorkerLink
@@ -44,8 +43,6 @@ from fleet_tui.tui.widgets.sturdy import Sturdy
 POLL_SECONDS = 0.1
 SETTLED_SECONDS = 2.0
 """After which most of what exists will exist to the end."""
-OLDEST_AFTER = 4
-"""Collections of the younger generations before one of the oldest: often, so that each has little to go through."""
 PATIENCE = 3
 """Errors in one session that are shown before it is better to end."""
 SHEETS = ("base", "dashboard", "dialogs", "fan_out", "help", "logs")
@@ -102,7 +99,7 @@ class FleetApp(Sturdy, HostedApp[None], inherit_bindings=False):
             self.notify(clash, title="A key you may miss", severity="warning", timeout=10)
         self.run_worker(self._look_around(), exit_on_error=False)
         if not self.is_headless:
-            self.set_timer(SETTLED_SECONDS, _spare_the_collector)
+            self.set_timer(SETTLED_SECONDS, garbage.take_over)
 
     async def on_unmount(self) -> None:
         self._vigil.close()
@@ -212,14 +209,6 @@ class FleetApp(Sturdy, HostedApp[None], inherit_bindings=False):
     def _end_with(self, error: FleetError) -> None:
         self.failure = error
         self.exit(return_code=error.exit_code)
-
-
-def _spare_the_collector() -> None:
-    """A collection stops every pane for as long as it goes through everything there is: let there be little."""
-    gc.freeze()
-    young, middle, _ = gc.get_threshold()
-    gc.set_threshold(young, middle, OLDEST_AFTER)
-    gc.enable()
 
 
 def run(project_dir: Path, *, demo: bool = False) -> int:

@@ -31,7 +31,7 @@ from fleet_tui.tui.paint import FixedStyles, Styles, paint_rows
 TYPING_RATE, SHOWN_RATE, CROWDED_RATE = 60.0, 30.0, 15.0
 CROWD = 7
 """So many panes side by side get fewer frames each."""
-AT_ONCE = 3
+AT_ONCE = 2
 """Panes that are painted in one go: nine of them, all of whose rows have changed, take more than a frame of time."""
 BEHIND_A_DIALOG = 0.25
 """Seconds between frames while another screen is on top; each is painted twice then."""

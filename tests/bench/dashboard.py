@@ -10,6 +10,7 @@ import contextlib
 import os
 import re
 import select
+import subprocess
 import sys
 import time
 from collections.abc import Iterator, Sequence
@@ -22,6 +23,7 @@ from fleet_tui import usage
 from fleet_tui.fleet import Fleet
 from tests.bench.figures import Figures, Row, alone, compared, interleaved
 from tests.bench.ground import SECONDS, Ground
+from tests.bench.stolen import Stolen
 from tests.tui.ptyapp import PtyApp
 
 COLS, ROWS = 200, 50
@@ -155,14 +157,17 @@ def _nine_panes(ground: Ground, keys: int, seconds: float) -> Iterator[Row]:
     (project / ".aifleet").mkdir(exist_ok=True)
     (project / ".aifleet" / "config.toml").write_text(f"[ui]\nlayout = {PANES}\n")
     fleet = Fleet(project)
-    stalls = ground.folder / "stalls"
+    stalls, stolen = ground.folder / "stalls", ground.folder / "stolen"
     try:
         for number in range(1, PANES + 1):
             program = (
                 f"#!/bin/sh\nexec {sys.executable} {Path(__file__).with_name('redraws.py')} pane{number}\n"
             )
             fleet.create(f"pane{number}", profile=str(ground.program(f"redraws{number}", program)))
-        with _opened(project, f"{PANES} agents", ["-m", "tests.bench.stalls", stalls]) as host:
+        with (
+            _watched_for_theft(stolen),
+            _opened(project, f"{PANES} agents", ["-m", "tests.bench.stalls", stalls]) as host,
+        ):
             began = time.monotonic()
             took, _ = host.type(keys)
             yield _key_row(f"key → painted, {PANES} panes redraw", took, _bare(keys), 30.0)
@@ -175,7 +180,7 @@ def _nine_panes(ground: Ground, keys: int, seconds: float) -> Iterator[Row]:
                 f"{min(others):.1f} at the slowest; {len(seen) / seconds / 1e6:.2f} MB/s to the terminal"
             )
             yield alone("frames of the other eight", others, "fps", at_least=12, note=slowest)
-            yield _stall_row(stalls, began)
+            yield _stall_row(stalls, Stolen(stolen), began)
     finally:
         ground.clear(project)
         fleet.close()
@@ -189,14 +194,35 @@ def _rates(seen: bytes, seconds: float) -> dict[int, float]:
     return {pane: len(numbers) / seconds for pane, numbers in frames.items()}
 
 
-def _stall_row(record: Path, began: float) -> Row:
-    """The longest that one callback kept the loop for itself since then."""
-    rows = [line.split(maxsplit=3) for line in record.read_text().splitlines()]
-    since = [row for row in rows if len(row) == 4 and float(row[0]) >= began] or [["0", "0", "0", "nothing"]]
-    wall = max(float(row[1]) for row in since)
-    _, _, work, name = max(since, key=lambda row: float(row[2]))
-    note = f"processor time, in {name}; {wall:.1f} ms on the wall, where others ran in between"
-    return alone("longest stall of the event loop", [float(work)], "ms", at_most=20, note=note)
+@contextlib.contextmanager
+def _watched_for_theft(record: Path) -> Iterator[None]:
+    watcher = subprocess.Popen([sys.executable, "-m", "tests.bench.stolen", record])
+    try:
+        yield
+    finally:
+        watcher.kill()
+        watcher.wait()
+
+
+def _stall_row(record: Path, stolen: Stolen, began: float) -> Row:
+    """The longest that one callback kept the loop for itself since then, while the machine had its processors."""
+    own = [(0.0, "nothing")]
+    disturbed = [0.0]
+    for line in record.read_text().splitlines():
+        begin, wall, work, name = line.split(maxsplit=3)
+        if float(begin) < began:
+            continue
+        if stolen.is_any(float(begin), float(begin) + float(wall) / 1000):
+            disturbed.append(float(work))
+        else:
+            own.append((float(work), name))
+    longest, name = max(own)
+    note = f"processor time, in {name}, the longest of {len(own) - 1}"
+    if disturbed[1:]:
+        note += (
+            f"; {max(disturbed):.1f} ms of {len(disturbed) - 1} while the host took time from this machine"
+        )
+    return alone("longest stall of the event loop", [longest], "ms", at_most=20, note=note)
 
 
 # ── fifty quiet agents ──────────────────────────────────────────────────────────────────────────────────────────
