@@ -10,9 +10,10 @@ from __future__ import annotations
 import asyncio
 import gc
 
-OLDEST_AFTER = 4
+OLDEST_AFTER = 2
 """Collections of the younger generations that make one of the oldest worth it."""
-LOOK_SECONDS = 0.5
+LOOK_SECONDS = 0.2
+"""Often: what there is to go through is mostly what was left since the last time."""
 NEVER = 1 << 30
 
 
