@@ -14,8 +14,8 @@ from pathlib import Path
 
 STAT = Path("/proc/stat")
 EVERY = 0.005
-SLACK = 1 / os.sysconf("SC_CLK_TCK")
-"""Seconds: the system counts it in ticks."""
+SLACK = 5 / os.sysconf("SC_CLK_TCK")
+"""Seconds: the system counts it in ticks, when it comes to it, and is seen to have done so a little later."""
 STOLEN = 8
 """The place of it in the line of all processors."""
 

@@ -28,6 +28,7 @@ async def main():
     assert dead() is not None and not found_by, "found while something else was done"
     while dead() is not None:
         await asyncio.sleep(0)
+    gc.callbacks.clear()
     assert found_by == [None], "not in a turn of its own"
 
 asyncio.run(asyncio.wait_for(main(), 20))
