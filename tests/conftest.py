@@ -74,7 +74,7 @@ _let_programs_be_interrupted()
 
 settings.register_profile(
     "quick",
-    max_examples=25,
+    max_examples=15,
     deadline=None,
     # The home of each test is one for all examples.
     suppress_health_check=[HealthCheck.function_scoped_fixture],

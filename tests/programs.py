@@ -12,11 +12,15 @@ FLEET = [sys.executable, "-c", "from fleet_tui.cli import main; main()"]
 """The command line, as a process of its own."""
 
 
+def agent(name: str, *arguments: object) -> list[str]:
+    """The command that runs one of tests/agents, which need nothing that is installed."""
+    return [sys.executable, "-S", str(AGENTS / f"{name}.py"), *map(str, arguments)]
+
+
 def program(folder: Path, name: str, *arguments: object) -> str:
     """The path of a file that runs one of tests/agents with these arguments."""
     file = folder / f"run-{name}"
-    words = [sys.executable, "-S", str(AGENTS / f"{name}.py"), *map(str, arguments)]
-    file.write_text(f'#!/bin/sh\nexec {shlex.join(words)} "$@"\n')
+    file.write_text(f'#!/bin/sh\nexec {shlex.join(agent(name, *arguments))} "$@"\n')
     file.chmod(0o755)
     return str(file)
 

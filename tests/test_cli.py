@@ -477,6 +477,7 @@ def test_uncommitted_changes_are_said_once_not_to_be_copied(cli: Cli, project: P
 # ── where one stands ──
 
 
+@pytest.mark.slow
 def test_any_folder_of_the_repository_and_of_a_worktree_will_do(
     cli: Cli, project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

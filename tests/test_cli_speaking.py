@@ -114,6 +114,7 @@ printf '\033[2J\033]7501;state=done\007'; exec cat
     wait_until(lambda: written(agent, "chosen") == ["2"])
 
 
+@pytest.mark.slow
 def test_an_agent_that_asks_nothing_is_not_answered(cli: Cli, crew: Crew) -> None:
     calm = crew.take("shell", CALM)
 

@@ -290,6 +290,7 @@ def test_an_agent_without_a_conversation_cannot_be_forked(fleet: Fleet, crew: Cr
         fleet.fork(agent.name, crew.name())
 
 
+@pytest.mark.slow
 def test_fork_says_what_it_does_not_copy(cli: Cli, fleet: Fleet, crew: Crew) -> None:
     agent = crew.take("minting", together=4)
     (Path(agent.worktree) / "unsaved.txt").write_text("mine")

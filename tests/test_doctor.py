@@ -176,6 +176,7 @@ def test_a_socket_that_somebody_listens_on_is_another_fleets_and_stays(cli: Cli)
     assert not theirs.exists()
 
 
+@pytest.mark.slow
 def test_rows_that_were_lost_are_found_again(cli: Cli, fleet: Fleet) -> None:
     cli.ok("multi", "a:x", "b:x", "c:x")
     agent = fleet.find("a")

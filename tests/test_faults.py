@@ -31,8 +31,8 @@ from fleet_tui.session import Session
 from fleet_tui.starting import AT_ONCE_SECONDS
 from fleet_tui.transcript import last_lines
 from tests.conftest import processes_of
-from tests.holders import AGENTS, RunningHolder, living_server, start_holder, wait_until
-from tests.programs import is_alive, program, start_cli
+from tests.holders import RunningHolder, living_server, start_holder, wait_until
+from tests.programs import agent, is_alive, program, start_cli
 from tests.repos import branches, entries
 
 SECONDS = 20.0
@@ -41,10 +41,6 @@ often = pytest.mark.parametrize(
     "times", [20, pytest.param(300, marks=[pytest.mark.slow, pytest.mark.timeout(1200)])]
 )
 """How often something is killed."""
-
-
-def agent(name: str, *arguments: object) -> list[str]:
-    return [sys.executable, str(AGENTS / f"{name}.py"), *map(str, arguments)]
 
 
 def shows(text: str, session: Session) -> bool:
@@ -309,7 +305,7 @@ def test_a_launcher_killed_at_any_moment_leaves_nothing_half_made(
         outcomes += [one.status for one in made]
         failed += [one.name for one in made if one.status is Status.FAILED]
         if number % 20 == 0:
-            again = fleet.multi([(name, "again") for name in failed[:10]], profile=echoes)
+            again = fleet.multi([(name, "again") for name in failed[:5]], profile=echoes)
             assert [one.name for one in again if one.has_ended] == []
             fleet.stop([one for one in fleet.agents() if not one.has_ended], grace=0.1)
             failed.clear()

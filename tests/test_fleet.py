@@ -116,6 +116,7 @@ def is_locked(project: Path, agent: Agent) -> bool:
     return "\nlocked" in own
 
 
+@pytest.mark.slow
 def test_an_agent_can_be_revived_with_something_to_do(crew: Crew) -> None:
     fleet, agent = crew.fleet, crew.take()
     prints(fleet, agent, "argument: x")
@@ -283,6 +284,7 @@ def test_emptying_the_trash_saves_uncommitted_work_under_a_ref(crew: Crew) -> No
         fleet.undo(agent.id)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("project")
 def test_a_fan_out_over_several_programs_gives_each_its_share(fleet: Fleet) -> None:
     agents = fleet.fanout(3, "mix", prompt="60", mix=[("echoer", 2), ("sleep", 1)])

@@ -31,7 +31,7 @@ def test_nothing_differs_after_agents_have_worked_asked_and_been_killed(
     (home / ".codex").mkdir()
     (home / ".codex" / "config.toml").write_text('model = "x"\n')
     before, project = contents(home), contents(repository)
-    command = [sys.executable, str(AGENTS / "chooses.py"), "permission", "go?", "Yes", "No"]
+    command = [sys.executable, "-S", str(AGENTS / "chooses.py"), "permission", "go?", "Yes", "No"]
 
     agents = [
         fleet.create(name, profile="shell", prompt=f"exec {shlex.join(command)}") for name in ("one", "two")

@@ -710,6 +710,7 @@ def test_a_git_that_is_killed_while_it_checks_out_leaves_nothing_that_stays(
     assert git.plan(found, "side", path=plan.path) == plan
 
 
+@pytest.mark.slow
 def test_a_checkout_that_outlives_its_launcher_is_waited_for(large: Path, tmp_path: Path) -> None:
     """The launcher is killed, git goes on: nobody may clean up under it."""
     script = (

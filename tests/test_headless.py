@@ -283,7 +283,7 @@ def test_a_child_that_keeps_the_output_open_keeps_nobody_waiting(tmp_path: Path)
     [signal.SIGTERM, *(pytest.param(one, marks=pytest.mark.slow) for one in (signal.SIGINT, signal.SIGHUP))],
 )
 def test_a_signal_reaches_the_program_and_its_children(number: signal.Signals, tmp_path: Path) -> None:
-    scripted = [sys.executable, str(AGENTS / "events.py"), "--session-id", "s", "hang"]
+    scripted = [sys.executable, "-S", str(AGENTS / "events.py"), "--session-id", "s", "hang"]
     with subprocess.Popen(
         [*RUNNER, "claude", "--", *scripted],
         stdout=subprocess.PIPE,
@@ -304,7 +304,7 @@ def test_a_signal_reaches_the_program_and_its_children(number: signal.Signals, t
 def test_it_outlives_the_installed_package(tmp_path: Path) -> None:
     package = tmp_path / "installed"
     shutil.copytree(Path(fleet_tui.__file__).parent, package / "fleet_tui")
-    scripted = [sys.executable, str(AGENTS / "events.py"), "--session-id", "s", "limit go"]
+    scripted = [sys.executable, "-S", str(AGENTS / "events.py"), "--session-id", "s", "limit go"]
     with subprocess.Popen(
         [*RUNNER, "claude", "--", *scripted],
         env=os.environ | {"PYTHONPATH": str(package), "FLEET_FOLDER": str(tmp_path)},

@@ -19,13 +19,10 @@ from fleet_tui.holder import RunSpec, StopRequest, read_events, read_exit
 from fleet_tui.session import Session, final_view
 from fleet_tui.transcript import last_lines
 from tests.disks import fill, small_disk
-from tests.holders import AGENTS, RunningHolder, fork, start_holder, wait_until
+from tests.holders import RunningHolder, fork, start_holder, wait_until
+from tests.programs import agent
 
 SECONDS = 15.0
-
-
-def agent(name: str, *arguments: object) -> list[str]:
-    return [sys.executable, str(AGENTS / f"{name}.py"), *map(str, arguments)]
 
 
 def shows(text: str, session: Session) -> bool:

@@ -99,7 +99,7 @@ def test_a_manager_that_never_answers_does_not_keep_an_agent_from_starting(
     with socket.socket(socket.AF_UNIX) as silent:
         silent.bind(address)
         silent.listen()
-        with start_holder(tmp_path, [sys.executable, AGENTS / "echoes.py"]) as holder:
+        with start_holder(tmp_path, [sys.executable, "-S", AGENTS / "echoes.py"]) as holder:
             assert holder.is_running
 
     assert (holder.folder / "holder.err").read_text() == "no scope of its own: systemd does not answer\n"

@@ -21,13 +21,10 @@ from fleet_tui.prompts import UNKNOWABLE
 from fleet_tui.screen_server import INPUT_LIMIT
 from fleet_tui.session import Session, View, final_view
 from fleet_tui.transcript import last_lines
-from tests.holders import AGENTS, RunningHolder, start_holder, wait_until
+from tests.holders import RunningHolder, start_holder, wait_until
+from tests.programs import agent
 
 SECONDS = 15.0
-
-
-def agent(name: str, *arguments: object) -> list[str]:
-    return [sys.executable, str(AGENTS / f"{name}.py"), *map(str, arguments)]
 
 
 def shows(text: str, session: Session, *, seconds: float = SECONDS) -> bool:

@@ -133,6 +133,7 @@ stay()
     assert seconds(samples.sample({"a": tree.pid})["a"]) == pytest.approx(0.0, abs=0.02)
 
 
+@pytest.mark.slow
 def test_what_the_keeper_reaped_is_counted_once(grow: Grow) -> None:
     tree = grow("""
 def orphan():

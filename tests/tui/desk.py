@@ -112,5 +112,5 @@ def _repository(folder: Path) -> Path:
 
 
 def _create(fleet: Fleet, folder: Path, name: str, modes: Sequence[str]) -> Agent:
-    command = [sys.executable, str(AGENTS / "record.py"), str(folder / f"{name}.received"), *modes]
+    command = [sys.executable, "-S", str(AGENTS / "record.py"), str(folder / f"{name}.received"), *modes]
     return fleet.create(name, profile="shell", prompt=f"exec {shlex.join(command)}")

@@ -49,4 +49,4 @@ def reporters(fleet: Fleet, folder: Path, *names: str, state: str = "working") -
 
 
 def _reporting(file: Path) -> str:
-    return f"exec {shlex.join([sys.executable, str(AGENTS / 'reports.py'), str(file)])}"
+    return f"exec {shlex.join([sys.executable, '-S', str(AGENTS / 'reports.py'), str(file)])}"

@@ -80,6 +80,7 @@ def test_moving_goes_around_and_next_goes_to_who_needs_you() -> None:
     on_stage(go)
 
 
+@pytest.mark.slow
 def test_the_cursor_stays_with_its_agent_when_others_come_and_go() -> None:
     async def go(app: StageApp, pilot: Pilot[None]) -> None:
         desk = app.dashboard
@@ -307,6 +308,7 @@ def test_batches_are_folded_and_unfolded_and_a_fork_is_asked_for_by_name() -> No
     on_stage(go)
 
 
+@pytest.mark.slow
 def test_an_ended_agent_cannot_be_typed_to_and_says_what_to_do() -> None:
     async def go(app: StageApp, pilot: Pilot[None]) -> None:
         await pilot.press("enter")
@@ -353,6 +355,7 @@ def test_pasted_text_in_the_list_becomes_a_prompt_and_never_shortcuts() -> None:
     on_stage(go)
 
 
+@pytest.mark.slow
 def test_letters_that_mean_nothing_lead_to_a_hint() -> None:
     async def go(app: StageApp, pilot: Pilot[None]) -> None:
         await pilot.press("ä", "ä", "ä")
@@ -397,6 +400,7 @@ def test_the_fan_out_form_adds_up_and_says_what_it_will_make() -> None:
     on_stage(go)
 
 
+@pytest.mark.slow
 def test_earlier_prompts_come_back_with_ctrl_up() -> None:
     async def go(app: StageApp, pilot: Pilot[None]) -> None:
         await pilot.press("p", "h", "i", "ctrl+up")
@@ -423,6 +427,7 @@ def test_help_lists_the_users_own_keys_and_can_be_searched() -> None:
     on_stage(go, keymap=keys.resolve({"zoom": ["ctrl+z"]}))
 
 
+@pytest.mark.slow
 def test_escape_closes_a_dialog_without_doing_anything() -> None:
     async def go(app: StageApp, pilot: Pilot[None]) -> None:
         await pilot.press("e")
@@ -480,6 +485,7 @@ def test_a_key_of_the_first_screen_counts_once() -> None:
     on_stage(go, states.EMPTY)
 
 
+@pytest.mark.slow
 def test_where_there_is_nobody_a_filter_hides_nothing_and_the_welcome_stays() -> None:
     async def go(app: StageApp, pilot: Pilot[None]) -> None:
         desk = app.dashboard

@@ -69,7 +69,7 @@ def test_dashboard(snap_compare: Compare, places: Recorded, size: tuple[int, int
     assert shows(snap_compare, places, size, "j", theme=theme)
 
 
-@BOTH
+@WIDE_FIRST
 def test_typing(snap_compare: Compare, places: Recorded, size: tuple[int, int]) -> None:
     assert shows(snap_compare, places, size, "enter")
 
@@ -79,13 +79,13 @@ def test_typing_in_the_light(snap_compare: Compare, places: Recorded) -> None:
     assert shows(snap_compare, places, (120, 40), "enter", theme="fleet-light")
 
 
-@BOTH
+@WIDE_FIRST
 @THEMES
 def test_fan_out(snap_compare: Compare, places: Recorded, size: tuple[int, int], theme: str) -> None:
     assert shows(snap_compare, places, size, "f", "f", "i", "x", theme=theme)
 
 
-@BOTH
+@WIDE_FIRST
 @THEMES
 def test_first_run(snap_compare: Compare, size: tuple[int, int], theme: str) -> None:
     app = StageApp(states.EMPTY, sights=states.NOTHING_SEEN, theme=theme)
@@ -121,7 +121,7 @@ def test_an_armed_kill(snap_compare: Compare, places: Recorded) -> None:
     assert shows(snap_compare, places, (120, 40), "X")
 
 
-@BOTH
+@WIDE_FIRST
 @THEMES
 def test_coming_back(snap_compare: Compare, size: tuple[int, int], theme: str) -> None:
     moved = {agent.id for agent in states.SMALL.agents}
@@ -162,6 +162,6 @@ def test_an_answer_in_sixteen_colours(snap_compare: Compare, places: Recorded) -
     assert shows(snap_compare, places, (120, 40), "a", theme="ansi-dark")
 
 
-@BOTH
+@WIDE_FIRST
 def test_every_status(snap_compare: Compare, size: tuple[int, int]) -> None:
     assert snap_compare(StageApp(states.EVERY_STATUS), terminal_size=size)

@@ -50,7 +50,7 @@ def test_memory_stays_flat_and_keys_quick_among_twenty_chatty_agents(
     fleet: Fleet, repository: Path, tmp_path: Path
 ) -> None:
     record = tmp_path / "received"
-    command = shlex.join([sys.executable, str(AGENTS / "record.py"), str(record)])
+    command = shlex.join([sys.executable, "-S", str(AGENTS / "record.py"), str(record)])
     fleet.create("a", profile="shell", prompt=f"exec {command}")
     fleet.fanout(AGENTS_COUNT, "chatty", profile="shell", prompt=CHATTY)
     with PtyApp([], program=PROGRAM, cols=200, rows=50, cwd=repository) as app:

@@ -41,7 +41,7 @@ def started(fleet: Fleet, programs: Mapping[str, str]) -> list[Agent]:
 
 
 def _asks(*words: str) -> str:
-    return f"exec {shlex.join([sys.executable, str(AGENTS / 'chooses.py'), *words])}"
+    return f"exec {shlex.join([sys.executable, '-S', str(AGENTS / 'chooses.py'), *words])}"
 
 
 def _choices(fleet: Fleet, name: str) -> int:
