@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import shlex
 import stat
-import sys
 from functools import partial
 from pathlib import Path
 
@@ -13,15 +12,16 @@ import pytest
 
 from fleet_tui.fleet import Fleet
 from fleet_tui.models import Agent, Status
+from tests import programs
 from tests.commands import Cli, cli, prints
 from tests.crews import SIZE, Crew, crew, ground
-from tests.holders import AGENTS, wait_until
+from tests.holders import wait_until
 from tests.imitations import at_once
 
 __all__ = ["cli", "crew", "ground"]
 
 CHOICES = ("Yes", "Yes, always", "No")
-COMMAND = [sys.executable, "-S", str(AGENTS / "chooses.py"), "permission", "run rm?", *CHOICES]
+COMMAND = programs.agent("chooses", "permission", "run rm?", *CHOICES)
 CALM = "echo ready; exec cat"
 
 

@@ -305,7 +305,7 @@ def test_a_launcher_killed_at_any_moment_leaves_nothing_half_made(
         outcomes += [one.status for one in made]
         failed += [one.name for one in made if one.status is Status.FAILED]
         if number % 20 == 0:
-            again = fleet.multi([(name, "again") for name in failed[:5]], profile=echoes)
+            again = fleet.multi([(name, "again") for name in failed[:10]], profile=echoes)
             assert [one.name for one in again if one.has_ended] == []
             fleet.stop([one for one in fleet.agents() if not one.has_ended], grace=0.1)
             failed.clear()

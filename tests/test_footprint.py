@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import shlex
-import sys
 from functools import partial
 from pathlib import Path
 
 from fleet_tui.fleet import Fleet
 from fleet_tui.models import Status
-from tests.holders import AGENTS, wait_until
+from tests import programs
+from tests.holders import wait_until
 from tests.real.homes import changed, contents
 
 OUR_REFS = (
@@ -31,7 +31,7 @@ def test_nothing_differs_after_agents_have_worked_asked_and_been_killed(
     (home / ".codex").mkdir()
     (home / ".codex" / "config.toml").write_text('model = "x"\n')
     before, project = contents(home), contents(repository)
-    command = [sys.executable, "-S", str(AGENTS / "chooses.py"), "permission", "go?", "Yes", "No"]
+    command = programs.agent("chooses", "permission", "go?", "Yes", "No")
 
     agents = [
         fleet.create(name, profile="shell", prompt=f"exec {shlex.join(command)}") for name in ("one", "two")

@@ -23,9 +23,10 @@ from fleet_tui.headless import Lines, harmless
 from fleet_tui.holder import read_events
 from fleet_tui.inputs import KeyEvent
 from fleet_tui.models import Agent, Status
+from tests import programs
 from tests.commands import Cli, cli, project, traces
 from tests.crews import Crew, crew, ground
-from tests.holders import AGENTS, wait_until
+from tests.holders import wait_until
 from tests.programs import is_alive, program
 
 __all__ = ["cli", "crew", "ground", "project"]
@@ -283,7 +284,7 @@ def test_a_child_that_keeps_the_output_open_keeps_nobody_waiting(tmp_path: Path)
     [signal.SIGTERM, *(pytest.param(one, marks=pytest.mark.slow) for one in (signal.SIGINT, signal.SIGHUP))],
 )
 def test_a_signal_reaches_the_program_and_its_children(number: signal.Signals, tmp_path: Path) -> None:
-    scripted = [sys.executable, "-S", str(AGENTS / "events.py"), "--session-id", "s", "hang"]
+    scripted = programs.agent("events", "--session-id", "s", "hang")
     with subprocess.Popen(
         [*RUNNER, "claude", "--", *scripted],
         stdout=subprocess.PIPE,
@@ -304,7 +305,7 @@ def test_a_signal_reaches_the_program_and_its_children(number: signal.Signals, t
 def test_it_outlives_the_installed_package(tmp_path: Path) -> None:
     package = tmp_path / "installed"
     shutil.copytree(Path(fleet_tui.__file__).parent, package / "fleet_tui")
-    scripted = [sys.executable, "-S", str(AGENTS / "events.py"), "--session-id", "s", "limit go"]
+    scripted = programs.agent("events", "--session-id", "s", "limit go")
     with subprocess.Popen(
         [*RUNNER, "claude", "--", *scripted],
         env=os.environ | {"PYTHONPATH": str(package), "FLEET_FOLDER": str(tmp_path)},

@@ -15,8 +15,9 @@ import pytest
 
 from fleet_tui import launch, scopes
 from fleet_tui.holder import RunSpec
+from tests import programs
 from tests.hold import MANAGER
-from tests.holders import AGENTS, start_holder
+from tests.holders import start_holder
 
 RECORDINGS = Path(__file__).parent / "recordings" / "scopes"
 SPEC = RunSpec("abc", 1, "/", "/", "", (), "/", {}, name="fix")
@@ -99,7 +100,7 @@ def test_a_manager_that_never_answers_does_not_keep_an_agent_from_starting(
     with socket.socket(socket.AF_UNIX) as silent:
         silent.bind(address)
         silent.listen()
-        with start_holder(tmp_path, [sys.executable, "-S", AGENTS / "echoes.py"]) as holder:
+        with start_holder(tmp_path, programs.agent("echoes")) as holder:
             assert holder.is_running
 
     assert (holder.folder / "holder.err").read_text() == "no scope of its own: systemd does not answer\n"

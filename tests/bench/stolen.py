@@ -24,23 +24,26 @@ class Stolen:
     """Of the written record, whether a stretch of time was left to this machine."""
 
     def __init__(self, record: Path) -> None:
-        rows = [line.split() for line in record.read_text().splitlines()] if record.exists() else []
-        self._times = [float(row[0]) for row in rows if len(row) == 2]
+        self._times = [float(line) for line in record.read_text().splitlines()] if record.exists() else []
 
     def is_any(self, begin: float, end: float) -> bool:
         return bisect_left(self._times, begin - SLACK) < bisect_right(self._times, end + SLACK)
 
 
 def main(record: Path) -> None:
-    known = -1
-    with record.open("w", buffering=1) as out, STAT.open("rb", buffering=0) as stat:
+    known = _so_far()
+    with record.open("w", buffering=1) as out:
         while True:
-            stat.seek(0)
-            now = int(stat.read(200).split()[STOLEN])
-            if now != known:
-                out.write(f"{time.monotonic():.4f} {now}\n" if known >= 0 else "")
-                known = now
             time.sleep(EVERY)
+            now = _so_far()
+            if now != known:
+                out.write(f"{time.monotonic():.4f}\n")
+            known = now
+
+
+def _so_far() -> bytes:
+    with STAT.open("rb") as stat:
+        return stat.readline().split()[STOLEN]
 
 
 if __name__ == "__main__":

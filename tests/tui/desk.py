@@ -22,8 +22,8 @@ import pytest
 
 from fleet_tui.fleet import Fleet
 from fleet_tui.models import Agent
+from tests import programs
 from tests.conftest import GIT_IDENTITY, end_all, git
-from tests.holders import AGENTS
 from tests.tui.ptyapp import PtyApp
 
 PROGRAM = Path(sys.executable).with_name("fleet-tui")
@@ -112,5 +112,5 @@ def _repository(folder: Path) -> Path:
 
 
 def _create(fleet: Fleet, folder: Path, name: str, modes: Sequence[str]) -> Agent:
-    command = [sys.executable, "-S", str(AGENTS / "record.py"), str(folder / f"{name}.received"), *modes]
+    command = programs.agent("record", str(folder / f"{name}.received"), *modes)
     return fleet.create(name, profile="shell", prompt=f"exec {shlex.join(command)}")

@@ -32,6 +32,9 @@ BUSY_TURNS = 500
 """After which somebody waits for something outside, to which the processor is better left."""
 SECONDS = 30.0
 
+_paint = Screen._compositor_refresh
+_unpainted: weakref.WeakSet[Screen[Any]] = weakref.WeakSet()
+
 
 class Hands(Pilot[None]):
     """A pilot that loses no time."""
@@ -64,26 +67,17 @@ def key_event(key: str) -> events.Key:
 @contextlib.contextmanager
 def painting_waits() -> Iterator[None]:
     """Until whoever has their hands on a dashboard is to see it."""
-    paint = Screen._compositor_refresh
 
     def later(self: Screen[Any]) -> None:
         if self.app.is_headless and self is self.app.screen:
             _unpainted.add(self)
             self._dirty_widgets.clear()
         else:
-            paint(self)
-
-    def now(self: Screen[Any]) -> None:
-        _unpainted.discard(self)
-        paint(self)
+            _paint(self)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Screen, "_compositor_refresh", later)
-        patch.setattr(Screen, "paint_now", now, raising=False)
         yield
-
-
-_unpainted: weakref.WeakSet[Screen[Any]] = weakref.WeakSet()
 
 
 async def _settle(app: App[Any]) -> None:
@@ -103,7 +97,7 @@ def _is_quiet(app: App[Any]) -> bool:
         return False
     if not app.screen_stack:
         return True
-    screen: Any = app.screen
+    screen = app.screen
     if (
         screen._layout_required
         or screen._scroll_required
@@ -115,7 +109,8 @@ def _is_quiet(app: App[Any]) -> bool:
         screen._on_timer_update()
         return False
     if screen in _unpainted:
-        screen.paint_now()
+        _unpainted.discard(screen)
+        _paint(screen)
         return False
     return True
 

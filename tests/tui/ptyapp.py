@@ -57,11 +57,12 @@ class PtyApp:
             name: value for name, value in os.environ.items() if not name.startswith(("TEXTUAL", "NO_COLOR"))
         }
         environment = base | {"TERM": "xterm-256color", "COLORTERM": "truecolor"} | dict(env or {})
+        command = [str(program), *map(str, argv)]
         self.process = (
-            warm.start([str(program), *map(str, argv)], self.slave, environment, cwd)
+            warm.start(command, self.slave, environment, cwd)
             if is_warm
             else subprocess.Popen(
-                [str(program), *map(str, argv)],
+                command,
                 stdin=self.slave,
                 stdout=self.slave,
                 stderr=self.slave,

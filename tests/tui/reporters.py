@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import base64
 import shlex
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 
 from fleet_tui.fleet import Fleet
 from fleet_tui.models import Agent
-from tests.holders import AGENTS, wait_until
+from tests import programs
+from tests.holders import wait_until
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,4 +49,4 @@ def reporters(fleet: Fleet, folder: Path, *names: str, state: str = "working") -
 
 
 def _reporting(file: Path) -> str:
-    return f"exec {shlex.join([sys.executable, '-S', str(AGENTS / 'reports.py'), str(file)])}"
+    return f"exec {shlex.join(programs.agent('reports', file))}"

@@ -16,7 +16,8 @@ import pytest
 from fleet_tui.hostkeys import Key, Tokenizer
 from fleet_tui.inputs import KeyEvent
 from fleet_tui.tui.driver import named_key, textual_key
-from tests.holders import AGENTS, start_holder, wait_until
+from tests import programs
+from tests.holders import start_holder, wait_until
 from tests.tui.ptyapp import PtyApp
 
 StartApp = Callable[..., PtyApp]
@@ -94,8 +95,8 @@ def test_every_key_reaches_the_program_as_a_terminal_would_send_it(
 ) -> None:
     legacy, kitty = tmp_path / "legacy", tmp_path / "kitty"
     with (
-        start_holder(tmp_path, [sys.executable, "-S", AGENTS / "record.py", legacy]) as first,
-        start_holder(tmp_path, [sys.executable, "-S", AGENTS / "record.py", kitty, ">5u"]) as second,
+        start_holder(tmp_path, programs.agent("record", legacy)) as first,
+        start_holder(tmp_path, programs.agent("record", kitty, ">5u")) as second,
         start_app(first.agent, second.agent) as app,
     ):
         app.wait_for(lambda: app.text.count("ready") == 2)
@@ -122,7 +123,7 @@ def test_a_paste_arrives_whole_whatever_is_in_it(tmp_path: Path, start_app: Star
     record = tmp_path / "record"
     lines = "".join(f"line {number} ümläut\n" for number in range(4000))
     with (
-        start_holder(tmp_path, [sys.executable, "-S", AGENTS / "record.py", record, "?2004h"]) as holder,
+        start_holder(tmp_path, programs.agent("record", record, "?2004h")) as holder,
         start_app(holder.agent) as app,
     ):
         app.wait_for_text("ready")
@@ -151,7 +152,7 @@ def test_the_list_gets_keys_and_never_answers_of_the_terminal(tmp_path: Path, st
 def test_the_host_terminal_is_left_as_it_was_found(tmp_path: Path, start_app: StartApp, how: str) -> None:
     with contextlib.ExitStack() as stack:
         if how == "SIGTERM":
-            command: list[str | Path] = [sys.executable, "-S", AGENTS / "record.py", tmp_path / "record"]
+            command = programs.agent("record", tmp_path / "record")
             app = stack.enter_context(start_app(stack.enter_context(start_holder(tmp_path, command)).agent))
             app.wait_for_text("ready")
             app.send(b"\r")
@@ -224,7 +225,7 @@ def test_a_host_that_does_not_read_loses_frames_and_nothing_else(tmp_path: Path,
     record = tmp_path / "record"
     with (
         start_holder(tmp_path, [sys.executable, "-c", REDRAWS]) as redrawing,
-        start_holder(tmp_path, [sys.executable, "-S", AGENTS / "record.py", record]) as holder,
+        start_holder(tmp_path, programs.agent("record", record)) as holder,
         start_app(redrawing.agent, holder.agent) as app,
     ):
         app.wait_for_text("ready")

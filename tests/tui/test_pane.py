@@ -6,7 +6,6 @@ import asyncio
 import contextlib
 import os
 import signal
-import sys
 import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -22,7 +21,8 @@ from textual.screen import Screen
 from fleet_tui.cells import FAINT, TRUECOLOR, UNDERLINE_SHIFT
 from fleet_tui.tui.paint import MAX_STYLES, REVERSE, FixedStyles, Styles, fitted, strip
 from fleet_tui.tui.widgets.pane import Pane
-from tests.holders import AGENTS, start_holder, wait_until
+from tests import programs
+from tests.holders import start_holder, wait_until
 from tests.tui.hands import Hands, key_event
 from tests.tui.panes_app import PanesApp, agent
 from tests.tui.ptyapp import PtyApp
@@ -100,7 +100,7 @@ def test_a_running_editor_looks_as_it_does_alone_and_after_a_resize(
 def test_a_screen_server_that_dies_gives_the_pane_a_new_one(tmp_path: Path, start_app: StartApp) -> None:
     record = tmp_path / "record"
     with (
-        start_holder(tmp_path, [sys.executable, "-S", AGENTS / "record.py", record]) as holder,
+        start_holder(tmp_path, programs.agent("record", record)) as holder,
         start_app(holder.agent) as app,
     ):
         app.wait_for_text("ready")
@@ -118,7 +118,7 @@ def test_a_pane_tells_the_program_its_size_and_crops_what_is_larger(
     tmp_path: Path, start_app: StartApp
 ) -> None:
     with (
-        start_holder(tmp_path, [sys.executable, "-S", AGENTS / "drawing.py"], cols=80, rows=24) as holder,
+        start_holder(tmp_path, programs.agent("drawing"), cols=80, rows=24) as holder,
         start_app(holder.agent, cols=100, rows=30) as app,
     ):
         app.wait_for_text("size 100x29")
@@ -159,8 +159,8 @@ def test_a_key_goes_where_it_was_pressed_however_quickly_the_next_one_follows(
 ) -> None:
     one, two = tmp_path / "one", tmp_path / "two"
     with (
-        start_holder(tmp_path, [sys.executable, "-S", AGENTS / "record.py", one, "?1004h"]) as first,
-        start_holder(tmp_path, [sys.executable, "-S", AGENTS / "record.py", two, "?1004h"]) as second,
+        start_holder(tmp_path, programs.agent("record", one, "?1004h")) as first,
+        start_holder(tmp_path, programs.agent("record", two, "?1004h")) as second,
         start_app(first.agent, second.agent) as app,
     ):
         app.wait_for(lambda: app.text.count("ready") == 2)
@@ -181,12 +181,8 @@ def test_the_mouse_goes_to_a_program_that_asked_and_the_wheel_scrolls_the_others
 ) -> None:
     record, keys = tmp_path / "record", tmp_path / "keys"
     with (
-        start_holder(
-            tmp_path, [sys.executable, "-S", AGENTS / "record.py", record, "?1002h", "?1006h"]
-        ) as pointed,
-        start_holder(
-            tmp_path, [sys.executable, "-S", AGENTS / "record.py", keys, "?1049h", "?1007h"]
-        ) as pager,
+        start_holder(tmp_path, programs.agent("record", record, "?1002h", "?1006h")) as pointed,
+        start_holder(tmp_path, programs.agent("record", keys, "?1049h", "?1007h")) as pager,
         start_holder(tmp_path, shell(LINES.format(count=300)), cols=50, rows=29) as printer,
         start_app(pointed.agent, pager.agent, printer.agent, cols=150) as app,
     ):
@@ -274,7 +270,7 @@ def test_keys_that_no_host_has_sent_reach_the_program_too(
             lambda: REVERSE in [segment.style for segment in app.pane.render_line(1)], "a cursor of our own"
         )
 
-    with start_holder(tmp_path, [sys.executable, "-S", AGENTS / "record.py", record]) as holder:
+    with start_holder(tmp_path, programs.agent("record", record)) as holder:
         play(monkeypatch, tmp_path, [holder.agent], acts)
 
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 import shlex
-import sys
 import time
 from pathlib import Path
 from statistics import median
@@ -17,7 +16,7 @@ import pytest
 from fleet_tui import usage
 from fleet_tui.fleet import Fleet
 from fleet_tui.processes import descendants, snapshot
-from tests.holders import AGENTS
+from tests import programs
 from tests.tui.desk import PROGRAM
 from tests.tui.ptyapp import PtyApp
 
@@ -50,7 +49,7 @@ def test_memory_stays_flat_and_keys_quick_among_twenty_chatty_agents(
     fleet: Fleet, repository: Path, tmp_path: Path
 ) -> None:
     record = tmp_path / "received"
-    command = shlex.join([sys.executable, "-S", str(AGENTS / "record.py"), str(record)])
+    command = shlex.join(programs.agent("record", str(record)))
     fleet.create("a", profile="shell", prompt=f"exec {command}")
     fleet.fanout(AGENTS_COUNT, "chatty", profile="shell", prompt=CHATTY)
     with PtyApp([], program=PROGRAM, cols=200, rows=50, cwd=repository) as app:

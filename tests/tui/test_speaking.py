@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shlex
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -17,7 +16,8 @@ from fleet_tui.models import Agent, Status
 from fleet_tui.tui.screens.answer import AnswerDialog
 from fleet_tui.tui.screens.queue import QueueDialog
 from fleet_tui.tui.screens.why import WhyDialog, WrongDialog
-from tests.holders import AGENTS, wait_until
+from tests import programs
+from tests.holders import wait_until
 from tests.tui.driving import Driven, drive, opened
 
 CHOICES = ("Yes", "Yes, always", "No")
@@ -41,7 +41,7 @@ def started(fleet: Fleet, programs: Mapping[str, str]) -> list[Agent]:
 
 
 def _asks(*words: str) -> str:
-    return f"exec {shlex.join([sys.executable, '-S', str(AGENTS / 'chooses.py'), *words])}"
+    return f"exec {shlex.join(programs.agent('chooses', *words))}"
 
 
 def _choices(fleet: Fleet, name: str) -> int:

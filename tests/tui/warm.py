@@ -19,6 +19,7 @@ import importlib
 import json
 import os
 import runpy
+import select
 import selectors
 import signal
 import socket
@@ -48,13 +49,11 @@ class Process:
         return int.from_bytes(data, "big", signed=True)
 
     def wait(self, timeout: float | None = None) -> int:
-        with selectors.DefaultSelector() as waiting:
-            if self.returncode is None:
-                waiting.register(self._reports, selectors.EVENT_READ)
-                if not waiting.select(timeout):
-                    raise subprocess.TimeoutExpired("dashboard", timeout or 0.0)
-                self.returncode = self._number()
-                os.close(self._reports)
+        if self.returncode is None:
+            if not select.select([self._reports], [], [], timeout)[0]:
+                raise subprocess.TimeoutExpired("dashboard", timeout or 0.0)
+            self.returncode = self._number()
+            os.close(self._reports)
         return self.returncode
 
     def poll(self) -> int | None:
