@@ -27,6 +27,7 @@ from types import FrameType
 from fleet_tui import streams
 from fleet_tui.holder import Conversation, read_record, write_record
 from fleet_tui.streams import Denied, Memory, Result, Said, Session, State, Step, Style, Usage
+from fleet_tui.text import pictured
 
 READ_SIZE = 65536
 LINE_LIMIT = 128 << 20
@@ -39,15 +40,6 @@ PASSED_ON = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT)
 NOT_FOUND, NOT_EXECUTABLE = 127, 126
 
 SGR: dict[Style, str] = {"plain": "", "dim": "\x1b[2m", "command": "\x1b[1m", "error": "\x1b[31m"}
-_HARMFUL = {number: 0x2400 + number for number in range(32) if number not in (9, 10)}
-_HARMFUL |= {0x7F: 0x2421} | dict.fromkeys(range(0x80, 0xA0), 0xFFFD)
-# These reorder what stands around them.
-_HARMFUL |= dict.fromkeys((*range(0x202A, 0x202F), *range(0x2066, 0x206A)), 0xFFFD)
-
-
-def harmless(text: str) -> str:
-    """Text that a terminal can only show: control characters become pictures of themselves."""
-    return text.replace("\r\n", "\n").translate(_HARMFUL)
 
 
 class Lines:
@@ -89,7 +81,7 @@ class Terminal:
         self._state = ""
 
     def say(self, said: Said) -> None:
-        text = harmless(said.text)
+        text = pictured(said.text)
         if not said.is_open:
             self.end_line()
         before = SGR[said.style]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
@@ -11,6 +10,7 @@ from typing import Any
 from fleet_tui import choosing
 from fleet_tui.models import Agent, Prompted, Spending, Status, Usage
 from fleet_tui.names import batch_label
+from fleet_tui.text import flat, to_json
 from fleet_tui.values import dataclass
 
 GLYPHS = {
@@ -125,7 +125,7 @@ def as_json(
         _record(agent, usage.get(agent.id), spent.get(agent.id), prompts.get(agent.id, Prompted()))
         for agent in agents
     ]
-    return json.dumps(records, indent=2)
+    return to_json(records, indent=2)
 
 
 def _record(agent: Agent, used: Usage | None, spent: Spending | None, prompts: Prompted) -> dict[str, Any]:
@@ -218,7 +218,7 @@ def _heading(batch: str, members: Sequence[Agent], spent: Mapping[str, Spending]
     """A batch by both of its names, how many are in it, and what they have spent together."""
     label = batch_label(batch, [agent.name for agent in members])
     name = batch if label == batch else f"{label} [{batch}]"
-    parts = [_clean(f"{name} ({len(members)})"), *_spent(members, spent)]
+    parts = [flat(f"{name} ({len(members)})"), *_spent(members, spent)]
     return "  ".join(parts)
 
 
@@ -241,11 +241,11 @@ def trash(agents: Sequence[Agent], *, now: float) -> str:
 
 def columns(rows: Sequence[Sequence[str]]) -> list[str]:
     """Rows with their cells below each other, however wide."""
-    clean = [[_clean(cell) for cell in row] for row in rows]
-    widths = [max(map(_width, column)) for column in zip(*clean, strict=True)]
+    safe = [[flat(cell) for cell in row] for row in rows]
+    widths = [max(map(_width, column)) for column in zip(*safe, strict=True)]
     return [
         "  ".join(_padded(cell, size) for cell, size in zip(row, widths, strict=True)).rstrip()
-        for row in clean
+        for row in safe
     ]
 
 
@@ -290,7 +290,7 @@ def _cells(agent: Agent, batch: str, used: Usage, spent: Spending, now: float) -
         age(ended - agent.created_at),
         " ".join((agent.status_detail if is_explained else lost(agent) or agent.prompt[:MOST_SHOWN]).split()),
     )
-    return {column: _clean(cell) for column, cell in zip(COLUMNS, cells, strict=True)}
+    return {column: flat(cell) for column, cell in zip(COLUMNS, cells, strict=True)}
 
 
 def _columns(rows: Sequence[Mapping[str, str]], left_out: set[str], width: int) -> list[str]:
@@ -333,11 +333,6 @@ def _aligned(rows: Sequence[Row], width: int, *, color: bool) -> list[str]:
         text = _cut("  ".join(cells).rstrip(), width)
         lines.append(f"\x1b[{row.color}m{text}\x1b[0m" if color and row.color else text)
     return lines
-
-
-def _clean(text: str) -> str:
-    """Names and prompts are other people's text: no control character of theirs may reach the terminal."""
-    return "".join(char if char.isprintable() else "\N{REPLACEMENT CHARACTER}" for char in text)
 
 
 def _width(text: str) -> int:

@@ -23,13 +23,13 @@ from fleet_tui.cells import (
     UNDERLINE_SHIFT,
 )
 from fleet_tui.session import Run, Style, View
+from fleet_tui.text import blanked
 
 MIN_COLS, MIN_ROWS = 10, 3
 """A host below this gets a message instead of a picture."""
 TOO_SMALL = "too small"
 
 _BEGIN, _END = "\x1b[?2026h\x1b[?25l", "\x1b[?2026l"
-_CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 _UNSURE = re.compile(r"[^\x00-\u02ff]+")
 """Characters that hosts do not all give the same width."""
 _JOINING = re.compile("[\u0300-\u036f\u200d\ufe00-\ufe0f\U0001f1e6-\U0001f1ff\U0001f3fb-\U0001f3ff]")
@@ -153,7 +153,7 @@ def _window(wanted: int, at: int, size: int, total: int) -> int:
 
 def _placed(text: str, width: int, column: int) -> str:
     """The text of a run that starts at a column, so that what follows stands where it belongs on any host."""
-    text = _CONTROLS.sub(" ", text)
+    text = blanked(text)
     if text.isascii():
         return text
     widths = cell_widths(text, width)

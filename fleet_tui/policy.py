@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Literal, NamedTuple, cast
 
 from fleet_tui.commandline import Part, Unreadable, pieces, read
+from fleet_tui.text import flat
 from fleet_tui.values import dataclass, fields
 
 Decision = Literal["allow", "ask", "deny"]
@@ -138,7 +139,7 @@ class Request:
             text = (
                 " ".join(paths) if paths else ", ".join(f"{key}={value}" for key, value in self.input.items())
             )
-        return "".join(char if char.isprintable() else " " for char in text)[:WHAT_LIMIT]
+        return flat(text)[:WHAT_LIMIT]
 
 
 class Verdict(NamedTuple):
@@ -504,5 +505,5 @@ def _doubt(request: Request, ground: _Ground) -> str:
 
 
 def _short(text: str) -> str:
-    clean = "".join(char if char.isprintable() else " " for char in text)
-    return clean if len(clean) <= 80 else clean[:79] + "…"
+    line = flat(text)
+    return line if len(line) <= 80 else line[:79] + "…"

@@ -12,6 +12,7 @@ from typing import Any
 
 from fleet_tui import patience
 from fleet_tui.models import Status, Wish
+from fleet_tui.text import blanked, one_line
 from fleet_tui.values import asdict, dataclass, field, known
 
 MAX_TEXT = 300
@@ -221,13 +222,13 @@ def flat(lines: Iterable[str]) -> str:
 
 def told(text: str) -> str:
     """A text as it may be shown in a row: one line of bounded length without control characters."""
-    words = "".join(char if char.isprintable() else " " for char in text[: MAX_TEXT * 4]).split()
-    return " ".join(words)[:MAX_TEXT]
+    return one_line(text[: MAX_TEXT * 4])[:MAX_TEXT]
 
 
 def exact(command: str) -> str:
     """A command as it is, lines and all, without what would move a terminal's cursor; a very long one ends in `…`."""
-    shown = "".join(char if char.isprintable() or char == "\n" else " " for char in command[:MAX_COMMAND])
+    # As blanks, for it is looked for on a screen, which shows nothing of them.
+    shown = "\n".join(map(blanked, command[:MAX_COMMAND].split("\n")))
     return shown.strip() + ("…" if len(command) > MAX_COMMAND else "")
 
 

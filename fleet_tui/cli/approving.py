@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from fleet_tui.cli.group import cli, open_fleet, terminal_size
+from fleet_tui.cli.group import cli, open_fleet, say, say_json, terminal_size
 from fleet_tui.errors import UsageError
+from fleet_tui.text import flat
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -48,28 +49,25 @@ def _show(count: int, *, as_json: bool) -> None:
     found = log.entries(paths.approvals())
     last = found[-count:] if count else []
     if as_json:
-        import json
-
-        click.echo(json.dumps([asdict(one) for one in last], indent=2, ensure_ascii=False))
+        say_json([asdict(one) for one in last], indent=2)
         return
     fleet = open_fleet()
     if not found:
         mode = fleet.config().approve_mode
-        click.echo(f"No approvals yet (approve.mode is {mode}; fleet config set approve.mode shadow watches)")
+        say(f"No approvals yet (approve.mode is {mode}; fleet config set approve.mode shadow watches)")
         return
     names = {agent.id: agent.name for agent in fleet.agents(everywhere=True)}
     width = (terminal_size() or (PIPED_WIDTH, 0))[0]
     for one in last:
-        click.echo(_line(one, names)[:width])
-    click.echo(log.totals(found))
+        say(flat(_line(one, names))[:width])
+    say(log.totals(found))
 
 
 def _line(one: Approval, names: Mapping[str, str]) -> str:
     moment = time.strftime("%m-%d %H:%M:%S", time.localtime(one.at))
     said = _SAID.get(one.decision, one.decision) if one.mode == "on" else f"would {one.decision}"
     name = names.get(one.agent, one.agent)
-    text = f"{moment}  {name}  {said:<11}  {one.tool}  {one.what}    # {one.rule or one.why}"
-    return "".join(char if char.isprintable() else " " for char in text)
+    return f"{moment}  {name}  {said:<11}  {one.tool}  {one.what}    # {one.rule or one.why}"
 
 
 def _try(what: str, tool: str, *, as_json: bool) -> None:
@@ -81,10 +79,8 @@ def _try(what: str, tool: str, *, as_json: bool) -> None:
     key = "command" if tool in _COMMAND_TOOLS else "file_path"
     verdict = policy.judge(Request(tool, {key: what}, here))
     if as_json:
-        import json
-
-        click.echo(json.dumps({**verdict._asdict(), "mode": policy.mode}, ensure_ascii=False))
+        say_json({**verdict._asdict(), "mode": policy.mode})
         return
-    click.echo(f"{verdict.decision}: {verdict.why}" + (f" ({verdict.rule})" if verdict.rule else ""))
+    say(f"{verdict.decision}: {verdict.why}" + (f" ({verdict.rule})" if verdict.rule else ""))
     if policy.mode != "on":
-        click.echo(f"approve.mode is {policy.mode}, so every request is asked", err=True)
+        say(f"approve.mode is {policy.mode}, so every request is asked", err=True)

@@ -16,6 +16,7 @@ from fleet_tui.cli.group import (
     confirm,
     counted,
     open_fleet,
+    say,
     shortened,
 )
 
@@ -69,7 +70,7 @@ def _show(rows: Sequence[Sequence[str]]) -> None:
     from fleet_tui import listing
 
     for line in listing.columns(rows):
-        click.echo(line)
+        say(line)
 
 
 def _gone() -> tuple[Any, ...]:
@@ -86,7 +87,7 @@ def undo(agent: str) -> None:
     _show([(one.name, one.status, one.worktree + (f"  ({note})" if note else "")) for one, note in restored])
     start = "; ".join(f"fleet revive {back.name}" for back, _ in restored[:5])
     again = "it" if len(restored) == 1 else "them"
-    click.echo(f"start {again} again: {start}" + (" …" if len(restored) > 5 else ""), err=True)
+    say(f"start {again} again: {start}" + (" …" if len(restored) > 5 else ""), err=True)
 
 
 @cli.command()
@@ -105,9 +106,10 @@ def trash(everywhere: bool, empty: bool, force: bool, as_json: bool) -> None:
     fleet = open_fleet()
     agents = fleet.trash(everywhere=everywhere)
     if not (empty and agents):
+        # Both have been made safe by the listing.
         click.echo(listing.as_json(agents, {}) if as_json else listing.trash(agents, now=time.time()))
         return
     if not force:
         confirm(f"Delete {counted(len(agents), 'worktree')} for good?", flag="--force")
     for agent, ref in fleet.empty_trash(agents):
-        click.echo(f"{agent.name}  deleted" + (f", its last state saved as {ref}" if ref else ""))
+        say(f"{agent.name}  deleted" + (f", its last state saved as {ref}" if ref else ""))

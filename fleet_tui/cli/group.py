@@ -14,6 +14,7 @@ import click
 
 from fleet_tui import __version__
 from fleet_tui.errors import FleetError, UsageError
+from fleet_tui.text import flat, to_json
 
 if TYPE_CHECKING:
     from fleet_tui.fleet import Fleet
@@ -90,6 +91,16 @@ def open_fleet() -> Fleet:
     return fleet
 
 
+def say(text: str, *, err: bool = False) -> None:
+    """Print one line; nothing in it can act on the terminal, wherever the text came from."""
+    click.echo(flat(text), err=err)
+
+
+def say_json(value: object, *, indent: int | None = None) -> None:
+    """Print what `--json` asked for."""
+    click.echo(to_json(value, indent=indent))
+
+
 def terminal_size() -> tuple[int, int] | None:
     try:
         size = os.get_terminal_size(sys.stdout.fileno())
@@ -102,7 +113,7 @@ def confirm(question: str, *, flag: str, note: str = "", default: bool = False) 
     """Go on only when the user says so: on a terminal by answering, elsewhere by the flag that leaves this out."""
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         raise UsageError(f"no terminal to ask on: {question}", hint=f"say so with {flag}")
-    if not click.confirm(f"{question} ({note})" if note else question, default=default, err=True):
+    if not click.confirm(flat(f"{question} ({note})" if note else question), default=default, err=True):
         raise FleetError("nothing was done")
 
 
@@ -139,12 +150,13 @@ def complete_agents(_context: click.Context, _parameter: click.Parameter, incomp
         listed = [agent.name for agent in open_fleet().agents() if agent.status is not Status.KILLED]
     except FleetError:
         return []
-    return sorted({name for name in listed if name.startswith(incomplete)})
+    return sorted({flat(name) for name in listed if name.startswith(incomplete)})
 
 
 def complete_killed(_context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[str]:
     try:
-        return sorted({agent.name for agent in open_fleet().trash() if agent.name.startswith(incomplete)})
+        killed = (agent.name for agent in open_fleet().trash())
+        return sorted({flat(name) for name in killed if name.startswith(incomplete)})
     except FleetError:
         return []
 
@@ -155,7 +167,7 @@ def complete_batches(_context: click.Context, _parameter: click.Parameter, incom
         labels = fleet.batch_labels(fleet.agents())
         found = {batch for _, batch in labels}
         found |= {label for (_, batch), label in labels.items() if not batch.startswith(label)}
-        return sorted(name for name in found if name.startswith(incomplete))
+        return sorted(flat(name) for name in found if name.startswith(incomplete))
     except FleetError:
         return []
 

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from fleet_tui.cli.group import cli, in_color, is_unread, name_argument, open_fleet, terminal_size
+from fleet_tui.cli.group import cli, in_color, is_unread, name_argument, open_fleet, say, terminal_size
 from fleet_tui.cli.sampling import primed
 from fleet_tui.errors import FleetError, NotFound, UsageError
+from fleet_tui.text import block
 
 if TYPE_CHECKING:
     from fleet_tui.fleet import Fleet
@@ -35,7 +36,7 @@ def list_(grouped: bool, everywhere: bool, watch: bool, as_json: bool, repair: b
     fleet = open_fleet()
     if repair:
         for line in fleet.repair():
-            click.echo(line, err=True)
+            say(line, err=True)
     if watch:
         _watch(fleet, grouped=grouped, everywhere=everywhere)
         return
@@ -112,7 +113,8 @@ def peek(branch: str) -> None:
     lines = open_fleet().peek(branch)
     while lines and not lines[-1].strip():
         lines.pop()
-    click.echo("\n".join(lines))
+    for line in lines or [""]:
+        say(line)
 
 
 @cli.command()
@@ -132,15 +134,15 @@ def logs(branch: str, lines: int | None, follow: bool, raw: bool) -> None:
     count = fleet.config().log_lines if lines is None else lines
     if not follow:
         for line in fleet.logs(agent.id, count, _tell_unseen):
-            click.echo(line)
+            say(block(line))
     else:
         with contextlib.suppress(KeyboardInterrupt):
             for line in fleet.follow(agent, count, _rest):
-                click.echo(line)
+                say(block(line))
 
 
 def _tell_unseen(error: FleetError) -> None:
-    click.echo(f"fleet: {error.message} (this is without what is on its screen)", err=True)
+    say(f"fleet: {error.message} (this is without what is on its screen)", err=True)
 
 
 def _rest(seconds: float) -> None:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING
 
 import click
 
-from fleet_tui.cli.group import cli, complete_profiles, open_fleet
+from fleet_tui.cli.group import cli, complete_profiles, open_fleet, say, say_json
 from fleet_tui.errors import FleetError
 from fleet_tui.values import asdict
 
@@ -38,13 +37,13 @@ def profiles(context: click.Context, as_json: bool) -> None:
             }
             for profile, version in found
         ]  # fmt: skip
-        click.echo(json.dumps(rows, indent=2))
+        say_json(rows, indent=2)
         return
     for profile, version in found:
         signs = " ".join(proving.declared(profile)) if version else ""
-        click.echo(f"{profile.name:<10} {version or _missing(profile):<44} {signs}".rstrip())
+        say(f"{profile.name:<10} {version or _missing(profile):<44} {signs}".rstrip())
         for problem in profile.problems:
-            click.echo(f"{'':<10} ! {problem}")
+            say(f"{'':<10} ! {problem}")
 
 
 def _missing(profile: Profile) -> str:
@@ -66,7 +65,7 @@ def check(name: str, prompt: str, timeout: float, as_json: bool) -> None:
     proof = proving.prove(name, open_fleet().config(), prompt=prompt, seconds=timeout)
     signs = proving.declared(loading.load(name))
     if as_json:
-        click.echo(json.dumps(asdict(proof) | {"signs": signs}, indent=2))
+        say_json(asdict(proof) | {"signs": signs}, indent=2)
     else:
         _show(proof, signs)
     if proof.status in ("unknown", "exited", "starting", "working"):
@@ -77,12 +76,12 @@ def check(name: str, prompt: str, timeout: float, as_json: bool) -> None:
 
 def _show(proof: Proof, signs: list[str]) -> None:
     detail = ", ".join(filter(None, (proof.detail, proof.text)))
-    click.echo(f"{proof.profile} {proof.version}: {proof.status} after {proof.seconds} s" + (f" ({detail})" if detail else ""))  # fmt: skip
+    say(f"{proof.profile} {proof.version}: {proof.status} after {proof.seconds} s" + (f" ({detail})" if detail else ""))  # fmt: skip
     names = {"reports": "osc7501"}
     shown = {names.get(sign, sign) for sign in signs} | {"launcher"}
     for sign in [*signs, *(source for source in proof.spoke if source not in shown)]:
         said = proof.spoke.get(names.get(sign, sign), "")
-        click.echo(f"  {'✓' if said else '–'} {sign:<8} {said or 'did not speak'}")
+        say(f"  {'✓' if said else '–'} {sign:<8} {said or 'did not speak'}")
     if proof.status in ("unknown", "exited", "starting", "working"):
         for line in proof.lines:
-            click.echo(f"  | {line}")
+            say(f"  | {line}")

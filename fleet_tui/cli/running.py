@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import click
 
 from fleet_tui import __version__
-from fleet_tui.cli.group import Unread, cli
+from fleet_tui.cli.group import Unread, cli, say
 from fleet_tui.errors import FleetError, Interrupted, UsageError
 
 if TYPE_CHECKING:
@@ -91,7 +91,7 @@ def _program_name() -> str:
 def _complain(message: str, hint: str, code: int) -> int:
     text = " ".join(message.split())
     with contextlib.suppress(OSError):
-        click.echo(f"fleet: {text}" + (f" ({hint})" if hint else ""), err=True)
+        say(f"fleet: {text}" + (f" ({hint})" if hint else ""), err=True)
     return code
 
 
@@ -133,13 +133,13 @@ def _open_debug_log() -> logging.Logger | None:
         handler = logging.FileHandler(file, encoding="utf-8", errors="backslashreplace")
         file.chmod(0o600)
     except OSError as error:
-        click.echo(f"fleet: no debug log: {_system_reason(error)}", err=True)
+        say(f"fleet: no debug log: {_system_reason(error)}", err=True)
         return None
     handler.setFormatter(logging.Formatter("%(asctime)s %(process)d %(name)s %(message)s"))
     root = logging.getLogger()
     root.addHandler(handler)
     root.setLevel(logging.DEBUG)
-    click.echo(f"fleet: debug log in {file}", err=True)
+    say(f"fleet: debug log in {file}", err=True)
     return logging.getLogger("fleet")
 
 

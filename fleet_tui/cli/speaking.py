@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from fleet_tui.cli.group import cli, complete_agents, complete_batches, name_argument, open_fleet, said
+from fleet_tui.cli.group import (
+    cli,
+    complete_agents,
+    complete_batches,
+    name_argument,
+    open_fleet,
+    said,
+    say,
+    say_json,
+)
 from fleet_tui.errors import Refused, TimedOut, UsageError
+from fleet_tui.text import one_line
 from fleet_tui.values import asdict
 
 if TYPE_CHECKING:
@@ -74,7 +83,7 @@ def _waited(
     for agent, receipt in zip(agents, receipts, strict=True):
         left = None if deadline is None else max(0.0, deadline - time.monotonic())
         if receipt.state == "queued":
-            click.echo(f"{agent.name}: queued until it waits ({agent.status})", err=True)
+            say(f"{agent.name}: queued until it waits ({agent.status})", err=True)
         done.append(fleet.wait_for_answer(receipt, seconds=left))
     return done
 
@@ -85,11 +94,11 @@ def _show_receipts(agents: Sequence[Agent], receipts: Sequence[Receipt], *, as_j
             {"agent": agent.name, "prompt": receipt.id, "state": receipt.state, "reason": receipt.reason, "note": receipt.note}
             for agent, receipt in zip(agents, receipts, strict=True)
         ]  # fmt: skip
-        click.echo(json.dumps(shown[0] if len(shown) == 1 else shown))
+        say_json(shown[0] if len(shown) == 1 else shown)
         return
     for agent, receipt in zip(agents, receipts, strict=True):
         more = "; ".join(filter(None, (receipt.reason, receipt.note)))
-        click.echo(f"{agent.name}: {receipt.state}" + (f" ({more})" if more else ""))
+        say(f"{agent.name}: {receipt.state}" + (f" ({more})" if more else ""))
 
 
 def _judge(agents: Sequence[Agent], receipts: Sequence[Receipt], *, waited: bool) -> None:
@@ -130,18 +139,18 @@ def queue(branch: str, edit: tuple[str, str] | None, cancel: str | None, count: 
         [receipt for receipt in fleet.receipts(agent) if receipt.id not in known][-count:] if count else []
     )
     if as_json:
-        click.echo(json.dumps({"given": [asdict(receipt) for receipt in given], "waiting": waiting}))
+        say_json({"given": [asdict(receipt) for receipt in given], "waiting": waiting})
         return
     for receipt in given:
-        click.echo(f"   {receipt.state:9} {_one_line(receipt.text)}" + (f"  ({receipt.reason})" if receipt.reason else ""))  # fmt: skip
+        say(f"   {receipt.state:9} {_one_line(receipt.text)}" + (f"  ({receipt.reason})" if receipt.reason else ""))  # fmt: skip
     for place, entry in enumerate(waiting, start=1):
-        click.echo(f"{place:2} queued    {_one_line(entry['text'])}")
+        say(f"{place:2} queued    {_one_line(entry['text'])}")
     if not given and not waiting:
-        click.echo(f"{agent.name} has been given no prompt")
+        say(f"{agent.name} has been given no prompt")
 
 
 def _one_line(text: str, width: int = 100) -> str:
-    line = " ".join(text.split())
+    line = one_line(text)
     return line if len(line) <= width else line[: width - 1] + "…"
 
 
@@ -161,17 +170,17 @@ def answer(branch: str, choice: str) -> None:
         _show_question(fleet.why(branch))
         return
     agent = fleet.answer(branch, choice)
-    click.echo(f"{agent.name}: answered, {agent.status} now")
+    say(f"{agent.name}: answered, {agent.status} now")
 
 
 def _show_question(found: Why) -> None:
     if found.status != "blocked":
         raise Refused(f"{found.agent} does not wait for an answer, it is {found.status}")
-    click.echo(f"{found.detail or 'question'}: {found.text}")
+    say(f"{found.detail or 'question'}: {found.text}")
     for number, label in found.choices:
-        click.echo(f"  {number}  {label}")
+        say(f"  {number}  {label}")
     if not found.choices:
-        click.echo(f"its choices are not known; see: fleet attach {found.agent}", err=True)
+        say(f"its choices are not known; see: fleet attach {found.agent}", err=True)
 
 
 # ── why ─────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -193,16 +202,16 @@ def why(branch: str, wrong: str | None, kind: str, as_json: bool) -> None:
     """
     fleet = open_fleet()
     if wrong:
-        click.echo(f"saved as {fleet.report_wrong(branch, wrong, kind)}")
+        say(f"saved as {fleet.report_wrong(branch, wrong, kind)}")
         return
     if kind:
         raise UsageError("--kind goes with --wrong blocked", hint="write both")
     found = fleet.why(branch)
     if as_json:
-        click.echo(json.dumps(_plain(found), indent=2))
+        say_json(_plain(found), indent=2)
         return
     for label, value in _facts(found):
-        click.echo(f"{label:10} {value}")
+        say(f"{label:10} {value}")
 
 
 def _plain(found: Why) -> dict[str, Any]:

@@ -20,6 +20,7 @@ from fleet_tui.cli.group import (
     open_fleet,
     quick_option,
     said,
+    say,
     shortened,
 )
 from fleet_tui.errors import FleetError, Interrupted, LaunchFailed, UsageError
@@ -154,9 +155,7 @@ def fork(branch: str, new_name: str, prompt: str) -> None:
         left = report.fleet.uncommitted(source)
         if left:
             changes = counted(left, "uncommitted change")
-            click.echo(
-                f"  not copied: {changes} of {source.name}; {new_name} starts from its last commit", err=True
-            )
+            say(f"  not copied: {changes} of {source.name}; {new_name} starts from its last commit", err=True)
 
 
 @contextlib.contextmanager
@@ -186,10 +185,10 @@ class _Report:
             # Not before: it would compete with the checkout.
             self._looking.start()
         if progress.step == "files":
-            click.echo(f"  {agent.name}: {progress.note}", err=True)
+            say(f"  {agent.name}: {progress.note}", err=True)
         elif progress.step != "failed" and sys.stderr.isatty():
             note = f": {progress.note}" if progress.note else ""
-            click.echo(f"  {agent.name}: {progress.step}{note}", err=True)
+            say(f"  {agent.name}: {progress.step}{note}", err=True)
 
     def unfinished(self) -> str:
         if not self._seen:
@@ -204,16 +203,16 @@ class _Report:
         failed = [agent for agent in agents if _ended_badly(agent)]
         up = [agent for agent in agents if agent not in failed]
         for line in listing.columns([(agent.name, agent.status, agent.worktree) for agent in up]):
-            click.echo(line)
+            say(line)
         if len(failed) < len(agents):
             self._tell_uncommitted()
         for agent in failed:
             mark = "  |"
             if len(agents) > 1:
-                click.echo(f"{agent.name}  {agent.status}  {_why(agent)}")
+                say(f"{agent.name}  {agent.status}  {_why(agent)}")
                 mark = f"  {agent.name} |"
             for line in self.fleet.logs(agent.id, LAST_LINES):
-                click.echo(f"{mark} {line}", err=True)
+                say(f"{mark} {line}", err=True)
         if failed:
             raise _did_not_get_going(failed, len(agents), has_quick=self._has_quick)
 
@@ -227,7 +226,7 @@ class _Report:
         self._looking.join(UNCOMMITTED_SECONDS)
         if any(self._uncommitted):
             here = counted(self._uncommitted[0], "uncommitted change")
-            click.echo(f"  not copied: {here} here; agents start from the last commit", err=True)
+            say(f"  not copied: {here} here; agents start from the last commit", err=True)
 
 
 def _did_not_get_going(failed: Sequence[Agent], of: int, *, has_quick: bool) -> LaunchFailed:

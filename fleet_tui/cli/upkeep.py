@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from fleet_tui import __version__
-from fleet_tui.cli.group import cli, complete_keys, confirm, counted, open_fleet
+from fleet_tui.cli.group import cli, complete_keys, confirm, counted, open_fleet, say, say_json
 from fleet_tui.errors import FleetError, NoRepository, NotFound, UsageError
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ def init(kind: str | None, migrate_legacy: bool, yes: bool) -> None:
     if not yes:
         confirm(f"Write {root / '.aifleet/config.toml'} for a {chosen} project?", flag="--yes", default=True)
     for path in presets.init(root, chosen, migrate_legacy=migrate_legacy):
-        click.echo(f"wrote {path}")
+        say(f"wrote {path}")
 
 
 @cli.command()
@@ -73,7 +73,7 @@ def config(
     elif action is None:
         for entry in settings.entries(open_fleet().config()):
             origin = f"    # {entry.origin}" if show_origin else ""
-            click.echo(f"{entry.key} = {settings.text_of(entry.value)}{origin}")
+            say(f"{entry.key} = {settings.text_of(entry.value)}{origin}")
     elif key is None or (action == "set" and value is None) or (action == "get" and value is not None):
         form = "KEY VALUE" if action == "set" else "KEY"
         raise UsageError(f"config {action} needs {form}", hint="fleet config lists all keys")
@@ -116,7 +116,10 @@ def _show_value(config: Config, key: str, *, show_origin: bool) -> None:
 
     value = settings.get(config, key)
     text = value if isinstance(value, str) else settings.text_of(value)
-    click.echo(text + (f"    # {config.origins.get(key, settings.DEFAULT)}" if show_origin else ""))
+    for line in (text + (f"    # {config.origins.get(key, settings.DEFAULT)}" if show_origin else "")).split(
+        "\n"
+    ):
+        say(line)
 
 
 def _config_file(*, user: bool) -> Path:
@@ -142,13 +145,13 @@ def _validate() -> None:
         refused = _key_problem(fleet.config().keys)
         problems += [refused.message] if refused is not None else []
     for problem in problems:
-        click.echo(problem, err=True)
+        say(problem, err=True)
     if problems:
         raise FleetError(
             f"{counted(len(problems), 'problem')} in the configuration",
             hint="mend it with: fleet config --edit",
         )
-    click.echo("The configuration is valid")
+    say("The configuration is valid")
 
 
 def _edit(file: Path, *, user: bool) -> None:
@@ -169,7 +172,7 @@ def _edit(file: Path, *, user: bool) -> None:
     config = open_fleet().config()
     problem = _key_problem(config.keys)
     for warning in [*config.warnings, *([problem.message] if problem is not None else [])]:
-        click.echo(warning, err=True)
+        say(warning, err=True)
 
 
 def _editor() -> list[str]:
@@ -191,19 +194,15 @@ def doctor(fix: bool, as_json: bool) -> None:
     """Say what is wrong or left behind; only --fix changes it."""
     findings = open_fleet().examine()
     if as_json:
-        import json
-
-        click.echo(
-            json.dumps([{"level": one.level, "text": one.text, "remedy": one.remedy} for one in findings])
-        )
+        say_json([{"level": one.level, "text": one.text, "remedy": one.remedy} for one in findings])
         return
     for finding in findings:
         mark = {"ok": "✓", "warning": "!", "problem": "✗"}[finding.level]
-        click.echo(f"{mark} {finding.text}")
+        say(f"{mark} {finding.text}")
         if fix and finding.fix is not None:
-            click.echo(f"    {finding.fix()}")
+            say(f"    {finding.fix()}")
         elif finding.remedy:
-            click.echo(f"    {finding.remedy}")
+            say(f"    {finding.remedy}")
     left = [
         finding
         for finding in findings
@@ -223,13 +222,13 @@ def update(check: bool, force: bool) -> None:
     """Say how this installation is updated. Uses no network unless told to."""
     from fleet_tui import installation
 
-    click.echo(f"fleet-tui {__version__}, {installation.kind()}")
-    click.echo(f"update it with: {installation.update_command()}")
-    click.echo("running agents go on during an update")
+    say(f"fleet-tui {__version__}, {installation.kind()}")
+    say(f"update it with: {installation.update_command()}")
+    say("running agents go on during an update")
     if check:
         if not force:
             confirm("Ask the package index for the newest version?", flag="--force", default=True)
-        click.echo(installation.newest())
+        say(installation.newest())
 
 
 @cli.command()
@@ -258,19 +257,14 @@ def keys(action: str | None, chord: str | None, as_json: bool) -> None:
     if action is not None:
         if not chord:
             raise UsageError("which chord?", hint="write for example: fleet keys explain ctrl+q")
-        click.echo("\n".join(keymaps.explain(keymap, chord)))
+        for line in keymaps.explain(keymap, chord):
+            say(line)
         return
     rows = list(keymaps.table(keymap))
     if as_json:
-        import json
-
         names = ("where", "keys", "action", "meaning")
-        click.echo(
-            json.dumps([dict(zip(names, row, strict=True)) for row in rows], indent=2, ensure_ascii=False)
-        )
+        say_json([dict(zip(names, row, strict=True)) for row in rows], indent=2)
         return
     widths = [max(len(row[column]) for row in rows) for column in range(3)]
     for row in rows:
-        click.echo(
-            "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=False)) + f"  {row[3]}"
-        )
+        say("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=False)) + f"  {row[3]}")

@@ -12,6 +12,7 @@ from typing import Literal
 
 from fleet_tui.listing import word
 from fleet_tui.models import Agent, FleetState, Status
+from fleet_tui.text import in_sequence
 from fleet_tui.values import dataclass, field
 
 Kind = Literal["blocked", "error", "limited", "done"]
@@ -120,13 +121,7 @@ def _is_same(was: Agent, agent: Agent) -> bool:
 def said_of(agent: Agent) -> str:
     """What an agent says about its state, on one line without anything that a terminal would act on."""
     text = agent.evidence.text if agent.evidence is not None and agent.evidence.text else agent.status_detail
-    return harmless(text)
-
-
-def harmless(text: str) -> str:
-    """Other people's text for the inside of a control sequence: printable, on one line, and no semicolon."""
-    plain = "".join(char if char.isprintable() else " " for char in text)
-    return " ".join(plain.replace(";", ",").split())
+    return in_sequence(text)
 
 
 @dataclass(slots=True)
@@ -190,16 +185,16 @@ def notice(told: Sequence[Change]) -> Notice:
     ranked = sorted(told, key=lambda change: KINDS.index(change.kind))
     if len(ranked) == 1:
         agent = ranked[0].agent
-        title = f"{harmless(agent.name)} {_predicate(agent, ranked[0].kind)}"
+        title = f"{in_sequence(agent.name)} {_predicate(agent, ranked[0].kind)}"
         return Notice(_cut(title, TITLE_LIMIT), _cut(said_of(agent), TEXT_LIMIT))
-    names = [harmless(change.agent.name) for change in ranked]
+    names = [in_sequence(change.agent.name) for change in ranked]
     more = f" and {len(names) - NAMES} more" if len(names) > NAMES else ""
     return Notice(_cut(counted(ranked), TITLE_LIMIT), _cut(", ".join(names[:NAMES]) + more, TEXT_LIMIT))
 
 
 def _predicate(agent: Agent, kind: Kind) -> str:
     if kind == "blocked":
-        asks = f" ({harmless(agent.status_detail)})" if agent.status_detail else ""
+        asks = f" ({in_sequence(agent.status_detail)})" if agent.status_detail else ""
         return f"waits for you{asks}"
     if kind == "error":
         return {Status.LOST: "is lost", Status.INTERRUPTED: "was interrupted"}.get(

@@ -17,7 +17,8 @@ from typing import Any, Literal
 
 from textual.app import App
 
-from fleet_tui.tui.attention import Notice, Switches, harmless
+from fleet_tui.text import in_sequence
+from fleet_tui.tui.attention import Notice, Switches
 from fleet_tui.tui.driver import host_of
 
 Way = Literal["osc9", "osc777", "bell", "off"]
@@ -62,7 +63,7 @@ def known_way(environment: Mapping[str, str], term: str = "") -> Way:
 
 def sequence(way: Way, notice: Notice, *, through_tmux: bool = False) -> str:
     """The bytes for the host; nothing in a notice can end them or begin others."""
-    title, text = harmless(notice.title), harmless(notice.text)
+    title, text = in_sequence(notice.title), in_sequence(notice.text)
     if way == "off":
         return ""
     if way == "bell":

@@ -34,6 +34,7 @@ from fleet_tui.cells import (
 )
 from fleet_tui.paint import cell_widths
 from fleet_tui.session import Run, Style
+from fleet_tui.text import blanked
 
 MAX_STYLES = 4096
 DOUBLE = 2
@@ -43,7 +44,6 @@ DIM = RichStyle(dim=True)
 REVERSE = RichStyle(reverse=True)
 MARKED = RichStyle(reverse=True, bold=True)
 
-_CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 _JOINING = re.compile("[\u0300-\u036f\u200d\ufe00-\ufe0f\U0001f1e6-\U0001f1ff\U0001f3fb-\U0001f3ff]")
 """Characters that become one with a neighbour, on hosts that know how."""
 
@@ -157,7 +157,7 @@ def strip(runs: Sequence[Run], left: int, width: int, styles: Styles, *, draws_c
 @lru_cache(maxsize=8192)
 def fitted(text: str, cells: int, draws_clusters: bool) -> str:
     """The text in exactly so many cells, on a host that may give it another width than the program's terminal."""
-    text = _CONTROLS.sub(" ", text)
+    text = blanked(text)
     is_cluster = _JOINING.search(text) is not None
     if cell_len(text) == cells and (draws_clusters or not is_cluster):
         return text

@@ -18,7 +18,6 @@ from fleet_tui.tui.attention import (
     Notice,
     Switches,
     changes,
-    harmless,
 )
 from tests.tui.states import agent
 
@@ -264,10 +263,6 @@ def test_nothing_that_an_agent_says_can_end_a_sequence(name: str, says: str) -> 
         assert text.isprintable()
         assert ";" not in text
         assert len(text) <= 200
-
-
-def test_hostile_text_becomes_plain() -> None:
-    assert harmless("a\x1b]52;c;x\x07b\x9cc\u202ed\ne") == "a ]52,c,x b c d e"
 
 
 def test_an_agent_is_never_announced_for_what_it_already_was() -> None:

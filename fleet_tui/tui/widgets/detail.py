@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from fleet_tui.listing import age, dollars, memory, percent, tokens, word
 from fleet_tui.models import Agent, Deed, Evidence, Spending
+from fleet_tui.text import block
 from fleet_tui.tui.exchange import Sights
 from fleet_tui.tui.widgets.lines import Line, Lines, clean, fit, length
 from fleet_tui.tui.widgets.rows import says
@@ -133,7 +134,7 @@ def deed_line(deed: Deed) -> Line:
 
 def clean_line(line: str) -> str:
     """A line of output with its inner blanks kept and nothing that could move a cursor."""
-    return "".join(char if char.isprintable() else " " for char in line.expandtabs(4)).rstrip()
+    return block(line).rstrip()
 
 
 def speed(rate: float) -> str:

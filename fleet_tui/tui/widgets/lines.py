@@ -6,9 +6,7 @@ a fraction of what composed widgets do, and only rows that differ are painted ag
 
 from __future__ import annotations
 
-import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
-from functools import lru_cache
 
 from rich.cells import cell_len, set_cell_size
 from rich.segment import Segment
@@ -19,6 +17,7 @@ from textual.geometry import Region, Size
 from textual.strip import Strip
 from textual.widget import Widget
 
+from fleet_tui.text import one_line
 from fleet_tui.tui.widgets.sturdy import Sturdy
 
 Part = tuple[str, str]
@@ -131,18 +130,8 @@ def keys(*entries: tuple[str, str]) -> Line:
     return tuple(parts)
 
 
-@lru_cache(maxsize=4096)
-def clean(text: str) -> str:
-    """Other people's text on one line: blanks folded, no control character left. What only tells how to draw, such as a
-    joiner or a change of direction, is left out: terminals do not agree about how much room it takes."""
-    text = " ".join(text.split())
-    if text.isprintable():
-        return text
-    return "".join(char if char.isprintable() else _instead(char) for char in text)
-
-
-def _instead(char: str) -> str:
-    return "" if unicodedata.category(char) == "Cf" else "�"
+clean = one_line
+"""What every widget shows text from outside with."""
 
 
 def wrap(text: str, width: int, most: int) -> list[str]:

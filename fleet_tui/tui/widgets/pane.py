@@ -20,7 +20,6 @@ the leave chord posts `LeaveAsked` and every later key counts as pressed in the 
 
 from __future__ import annotations
 
-import re
 from typing import Any, Self
 
 from textual import events
@@ -37,6 +36,7 @@ from fleet_tui.inputs import KeyEvent, MouseButton, MouseEvent, MouseKind
 from fleet_tui.models import Agent, Status
 from fleet_tui.session import View
 from fleet_tui.sizes import PANE_FLOOR
+from fleet_tui.text import one_line
 from fleet_tui.tui.driver import host_key, host_of
 from fleet_tui.tui.paint import Styles, marked, strip
 from fleet_tui.tui.sessions import PaneSession, Sessions
@@ -53,7 +53,6 @@ COPY_LIMIT = 100_000
 SHAPES = {"block": 2, "underline": 4, "bar": 6}
 """As DECSCUSR numbers the steady ones; one less blinks."""
 
-_CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f]+")
 _BUTTONS: dict[int, MouseButton] = {0: "", 1: "left", 2: "middle", 3: "right"}
 
 
@@ -297,7 +296,7 @@ class Pane(Widget, can_focus=True, inherit_bindings=False):
         if kind == "bell":
             self.post_message(self.BellRang(self))
         else:
-            self.post_message(self.Notified(self, _plain(title), _plain(text)))
+            self.post_message(self.Notified(self, one_line(title), one_line(text)))
 
     def frame_came(self, changed: set[int]) -> None:
         self._note_shape()
@@ -312,7 +311,7 @@ class Pane(Widget, can_focus=True, inherit_bindings=False):
             self._repaint({y - self._top for y in changed})
 
     def _note_title(self) -> None:
-        title = _plain(self.view.title)
+        title = one_line(self.view.title)
         if title != self._title:
             self._title = title
             self.post_message(self.TitleChanged(self, title))
@@ -768,10 +767,6 @@ class Pane(Widget, can_focus=True, inherit_bindings=False):
 
 def _run_of(agent: Agent | None) -> tuple[str, int] | None:
     return (agent.id, agent.run) if agent is not None else None
-
-
-def _plain(text: str) -> str:
-    return _CONTROLS.sub(" ", text).strip()
 
 
 def _window(start: int, at: int, size: int, total: int) -> int:
