@@ -1,7 +1,7 @@
 """The files by which a holder and everybody else know of each other: lock, records, events, requests.
 
-A holder writes them in its run's folder, faces only read them; a face writes a request to stop, and that an agent was
-killed.
+A holder writes them in its run's folder, faces only read them; a face sends requests to stop, and writes that an
+agent was killed. A request travels through a pipe, so that an agent which has filled the disk can still be ended.
 Nothing here talks to a socket, a terminal or the store.
 """
 
@@ -13,6 +13,8 @@ import fcntl
 import json
 import os
 import signal
+import stat
+import termios
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -23,6 +25,9 @@ from fleet_tui.values import asdict, dataclass, field, known
 
 RECORD_SIZE = 4096
 """Bytes reserved on disk at the start, so that the end can be recorded on a full one."""
+
+PIPE_BYTES = 4096
+"""More than any request; POSIX writes this much to a pipe in one piece."""
 
 T = TypeVar("T")
 
@@ -108,8 +113,13 @@ class Killed:
 
 @dataclass(frozen=True, slots=True)
 class StopRequest:
+    """One command's request to end a run."""
+
     cause: str
     grace: float
+    """Seconds the program gets to end by itself."""
+    id: str = ""
+    """Tells a request that was sent twice from a second request; empty from versions before pipes."""
 
 
 # ── records ─────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -222,22 +232,120 @@ def _flock(descriptor: int, how: int) -> bool:
 # ── requests ────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def request_stop(folder: Path, lock: Path, request: StopRequest) -> bool:
-    """Ask a run's keeper to end its program; False when there is no keeper any more.
+def request_pipe(lock: Path) -> Path:
+    """The named pipe of one agent that takes requests to stop, beside its lock."""
+    return lock.with_name("requests")
 
-    A file and a signal, so that it works whatever state the screen server is in.
+
+class Requests:
+    """The receiving end of an agent's request pipe: for its keeper, or the launcher while there is none yet.
+
+    Data in a pipe takes no space on the disk and is dropped when the last reader is gone.
     """
-    # A full disk takes no request; the signal alone means an ordinary stop.
+
+    def __init__(self, lock: Path, run: int) -> None:
+        self._run = run
+        self._buffer = b""
+        self._descriptor = _open_pipe(request_pipe(lock))
+
+    def fileno(self) -> int:
+        """-1 where no pipe could be made; stop.json and a signal still work then."""
+        return self._descriptor
+
+    def take(self) -> list[StopRequest]:
+        """The requests for this run that have arrived since the last call."""
+        try:
+            data = os.read(self._descriptor, PIPE_BYTES) if self._descriptor >= 0 else b""
+        except OSError:
+            data = b""
+        *lines, rest = (self._buffer + data).split(b"\n")
+        self._buffer = rest[-PIPE_BYTES:]
+        return [request for line in lines if (request := self._parsed(line)) is not None]
+
+    def _parsed(self, line: bytes) -> StopRequest | None:
+        # The agent runs as the same user and may write anything here.
+        try:
+            values = json.loads(line)
+            if values["run"] != self._run:
+                return None
+            return StopRequest(str(values["cause"]), float(values["grace"]), str(values["id"]))
+        except (ValueError, KeyError, TypeError):
+            return None
+
+    def close(self) -> None:
+        if self._descriptor >= 0:
+            os.close(self._descriptor)
+            self._descriptor = -1
+
+
+def _open_pipe(path: Path) -> int:
+    with contextlib.suppress(FileExistsError, OSError):
+        os.mkfifo(path, 0o600)
+    try:
+        # Open for writing too: a pipe without a writer reads as ended, and select() would never wait.
+        descriptor = os.open(path, os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError:
+        return -1
+    if not stat.S_ISFIFO(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        return -1
+    return descriptor
+
+
+def request_stop(folder: Path, lock: Path, request: StopRequest) -> bool:
+    """Ask whoever holds a run to end its program; False when the request reached nobody.
+
+    The pipe needs no free disk space and works from other pid namespaces. Keepers of earlier versions have none: for
+    them a file and a signal.
+    """
+    found = read_holder(folder)
+    if _send_through_pipe(lock, int(folder.name) if folder.name.isdecimal() else 0, request):
+        if found is not None:
+            # A suspended keeper reads nothing.
+            with contextlib.suppress(OSError):
+                _signal_exactly(found, signal.SIGCONT, lock)
+        return True
+    # On a full disk the signal alone means an ordinary stop.
     with contextlib.suppress(OSError):
         write_record(folder / "stop.json", request)
-    found = read_holder(folder)
     if found is None or not is_held(lock):
         return False
     try:
         _signal_exactly(found, signal.SIGUSR1, lock)
+        _signal_exactly(found, signal.SIGCONT, lock)
     except (ProcessLookupError, PermissionError):
         return False
     return True
+
+
+def _send_through_pipe(lock: Path, run: int, request: StopRequest) -> bool:
+    line = json.dumps(asdict(request) | {"run": run}).encode() + b"\n"
+    try:
+        # Without a reader this fails; so does a full pipe, which means that nobody reads.
+        descriptor = os.open(request_pipe(lock), os.O_WRONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError:
+        return False
+    try:
+        return stat.S_ISFIFO(os.fstat(descriptor).st_mode) and os.write(descriptor, line) == len(line)
+    except OSError:
+        return False
+    finally:
+        os.close(descriptor)
+
+
+def has_unread_requests(lock: Path) -> bool:
+    """Whether a request still waits in the pipe: its reader is suspended or hangs."""
+    try:
+        descriptor = os.open(request_pipe(lock), os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError:
+        return False
+    try:
+        waiting = fcntl.ioctl(descriptor, termios.FIONREAD, bytes(4))
+        return any(waiting)
+    except OSError:
+        return False
+    finally:
+        os.close(descriptor)
 
 
 def _signal_exactly(found: Holder, number: signal.Signals, lock: Path) -> None:

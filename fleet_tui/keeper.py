@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import math
 import os
 import re
 import select
@@ -24,7 +25,16 @@ from typing import NoReturn
 import pexpect
 
 from fleet_tui import __version__, processes
-from fleet_tui.holder import Exit, ExitRecord, Holder, RunSpec, StopRequest, read_stop, write_record
+from fleet_tui.holder import (
+    Exit,
+    ExitRecord,
+    Holder,
+    Requests,
+    RunSpec,
+    StopRequest,
+    read_stop,
+    write_record,
+)
 
 DRAIN_SECONDS = 2.0
 """How long the screen server may take to read what the program left in the terminal."""
@@ -35,6 +45,7 @@ WATCHDOG_SECONDS = 30.0
 LEFTOVER_GRACE = 1.0
 """What a program left running gets, once the program itself has ended."""
 SHUTDOWN_GRACE = 5.0
+LONGEST_GRACE = 1e8
 OOM_ADJUSTMENT = b"300"
 """Agents are to go before their keepers when memory runs out."""
 
@@ -49,6 +60,10 @@ class Keeper:
         self._serve = serve
         self._folder = Path(spec.folder)
         self._exit_record = ExitRecord(self._folder)
+        self._requests = Requests(self._folder.with_name("lock"), spec.run)
+        self._request: StopRequest | None = None
+        """The newest one."""
+        self._kill_at = math.inf
         self._server_pid = 0
         self._server_beat = 0.0
         self._server_starts: list[float] = []
@@ -172,6 +187,7 @@ class Keeper:
         # A system that shuts down tells all processes at once, and the keeper needs this one for the last words.
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
         os.close(self._lock)
+        self._requests.close()
         os.close(self._wake_read)
         os.close(self._wake_write)
         if self._control is not None:
@@ -185,7 +201,7 @@ class Keeper:
         self._start_server()
         while self._status is None:
             self._wait(1.0)
-            if self._stop_asked or self._shutdown_asked:
+            if self._take_requests():
                 self._end()
                 return
             self._watch_server()
@@ -196,6 +212,8 @@ class Keeper:
         if self._restart_at is not None:
             seconds = min(seconds, max(0.0, self._restart_at - time.monotonic()))
         sources: list[int] = [self._wake_read]
+        if self._requests.fileno() >= 0:
+            sources.append(self._requests.fileno())
         if self._control is not None:
             sources.append(self._control.fileno())
         ready, _, _ = select.select(sources, [], [], seconds)
@@ -204,6 +222,8 @@ class Keeper:
                 os.read(self._wake_read, 4096)
         if self._control is not None and self._control.fileno() in ready:
             self._hear()
+        if self._requests.fileno() in ready:
+            self._take_requests()
         self._reap()
 
     def _hear(self) -> None:
@@ -259,13 +279,34 @@ class Keeper:
 
     # ── the end ─────────────────────────────────────────────────────────────────────────────────────────────────
 
-    def _end(self) -> None:
-        """End the program because somebody asked for it."""
+    def _take_requests(self) -> bool:
+        """Note what was asked since the last call; whether the program is to end."""
+        for request in self._requests.take():
+            self._note_request(request)
         if self._stop_asked:
-            request = read_stop(self._folder) or StopRequest("stop", SHUTDOWN_GRACE)
-            self._finish(request.cause, grace=request.grace)
-        else:
-            self._finish("shutdown", grace=SHUTDOWN_GRACE)
+            # From a face that found no pipe: the request is in a file.
+            self._stop_asked = False
+            self._note_request(read_stop(self._folder) or StopRequest("stop", SHUTDOWN_GRACE))
+        if self._shutdown_asked:
+            self._kill_at = min(self._kill_at, time.monotonic() + SHUTDOWN_GRACE)
+        return self._request is not None or self._shutdown_asked
+
+    def _note_request(self, request: StopRequest) -> None:
+        """The first request says how long the program gets; a second one ends the wait."""
+        before, self._request = self._request, request
+        if before is None:
+            # Not a number counts as none.
+            self._kill_at = time.monotonic() + max(0.0, min(request.grace, LONGEST_GRACE))
+        elif not request.id or request.id != before.id:
+            self._kill_at = 0.0
+
+    def _is_time_to_kill(self) -> bool:
+        self._take_requests()
+        return time.monotonic() >= self._kill_at
+
+    def _end(self) -> None:
+        """End the program on request."""
+        self._finish("", grace=max(0.0, self._kill_at - time.monotonic()))
 
     def _finish(self, cause: str, *, grace: float) -> None:
         report = self._end_tree(grace=grace)
@@ -285,6 +326,7 @@ class Keeper:
             state_folder=self._spec.state_folder,
             spare={self._server_pid},
             reaped=self._note_end,
+            hurry=self._is_time_to_kill,
         )
 
     def _drain(self, cause: str) -> None:
@@ -329,8 +371,11 @@ class Keeper:
         )
 
     def _true(self, cause: str) -> str:
-        """A system that shuts down tells all processes at once, and the program may be quicker than we are."""
-        return "shutdown" if cause == "exited" and self._shutdown_asked else cause
+        """What the run ended by. A system that shuts down tells all processes at once, and the program may be quicker
+        than we are."""
+        if cause:
+            return "shutdown" if cause == "exited" and self._shutdown_asked else cause
+        return self._request.cause if self._request is not None else "shutdown"
 
     def _say(self, **message: object) -> None:
         if self._control is not None:

@@ -10,7 +10,15 @@ from pathlib import Path
 
 from fleet_tui import git, paths, processes
 from fleet_tui.errors import FleetError, NotFound, Refused
-from fleet_tui.holder import Killed, StopRequest, is_held, read_holder, request_stop, take_lock, write_record
+from fleet_tui.holder import (
+    Killed,
+    StopRequest,
+    has_unread_requests,
+    is_held,
+    request_stop,
+    take_lock,
+    write_record,
+)
 from fleet_tui.models import Agent, Status
 from fleet_tui.store import Store
 from fleet_tui.values import dataclass, replace
@@ -19,6 +27,8 @@ LOCK_SECONDS = 2.0
 """For whoever only looks at the lock."""
 MARGIN_SECONDS = 15.0
 """Beyond the programs' grace: for sweeping what they left, and for a launcher to finish."""
+ASK_SECONDS = 0.02
+"""Between two tries to reach the holder."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,27 +45,65 @@ class Kept:
 
 
 def stop(agents: Sequence[Agent], *, cause: str, grace: float) -> list[Agent]:
-    """End the programs of these agents, all at once; returns those whose holder did not let go in time."""
-    waiting = {agent.id: agent for agent in agents}
-    written: set[str] = set()
-    asked: set[str] = set()
-    deadline = time.monotonic() + grace + MARGIN_SECONDS
+    """End the programs of these agents, all at once; returns those whose holder did not let go in time.
+
+    Writes nothing to the disk as long as the holders are of this version. Agents that were asked before are killed
+    without further grace.
+    """
+    request = StopRequest(cause, grace, os.urandom(8).hex())
+    waiting = [_Stopping(agent, request) for agent in agents]
+    stuck: list[Agent] = []
     pause = 0.001
-    while waiting and time.monotonic() < deadline:
-        for agent in list(waiting.values()):
-            lock, folder = paths.lock(agent.id), paths.run(agent.id, agent.run)
-            if not is_held(lock):
-                del waiting[agent.id]
-            elif agent.id not in asked and (agent.id not in written or read_holder(folder) is not None):
-                # While a launcher has the lock, the request waits for it to be read; then there is a keeper to tell.
-                paths.private(folder)
-                written.add(agent.id)
-                if request_stop(folder, lock, StopRequest(cause, grace)):
-                    asked.add(agent.id)
+    while waiting:
+        for one in waiting:
+            one.go_on(time.monotonic())
+        stuck += [one.agent for one in waiting if one.is_stuck]
+        waiting = [one for one in waiting if not one.has_ended and not one.is_stuck]
         if waiting:
             time.sleep(pause)
             pause = min(0.02, pause * 1.5)
-    return list(waiting.values())
+    return stuck
+
+
+class _Stopping:
+    """One agent on its way to its end: asked, waited for, and ended by force when its holder does not react."""
+
+    def __init__(self, agent: Agent, request: StopRequest) -> None:
+        self.agent = agent
+        self.has_ended = False
+        self.is_stuck = False
+        self._request = request
+        self._lock, self._folder = paths.lock(agent.id), paths.run(agent.id, agent.run)
+        self._is_asked = False
+        self._is_forced = False
+        now = time.monotonic()
+        self._ask_again_at = now
+        self._react_by = now + MARGIN_SECONDS
+        self._end_by = now + request.grace + MARGIN_SECONDS
+
+    def go_on(self, now: float) -> None:
+        if not is_held(self._lock):
+            self.has_ended = True
+        elif not self._is_asked and now >= self._ask_again_at:
+            # A launcher that has just begun listens soon; until then the request waits in a file.
+            self._ask_again_at = now + ASK_SECONDS
+            with contextlib.suppress(OSError):
+                paths.private(self._folder)
+            self._is_asked = request_stop(self._folder, self._lock, self._request)
+        elif now >= self._end_by or (now >= self._react_by and self._is_unheard()):
+            self._force(now)
+
+    def _is_unheard(self) -> bool:
+        return not self._is_asked or has_unread_requests(self._lock)
+
+    def _force(self, now: float) -> None:
+        if self._is_forced:
+            self.is_stuck = True
+            return
+        self._is_forced = True
+        self._react_by = self._end_by = now + LOCK_SECONDS
+        if self.agent.machine == processes.here():
+            processes.end_holders(str(self._lock), state_folder=str(paths.state()))
 
 
 @contextlib.contextmanager

@@ -22,7 +22,7 @@ from typing import IO, TYPE_CHECKING, Any, NoReturn
 
 from fleet_tui import names, paths
 from fleet_tui.errors import FleetError, LaunchFailed
-from fleet_tui.holder import Exit, RunSpec, read_stop, write_record
+from fleet_tui.holder import Exit, Requests, RunSpec, read_stop, write_record
 from fleet_tui.intents import Intent, undo
 from fleet_tui.models import Agent, Status
 from fleet_tui.values import asdict
@@ -62,14 +62,20 @@ class Worker:
         self._answers = mother.makefile("rb")
         self._out: IO[str] | None = out
         self._store: Store = Store(paths.store())
+        self._requests: dict[str, Requests] = {}
+        self._unwanted: set[str] = set()
+        """Agents that were stopped while they were being made."""
 
     def run(self) -> None:
         jobs = [(self._store.agent(agent), Intent.read(self._store.intent(agent))) for agent in self._locks]
+        self._requests = {agent.id: Requests(paths.lock(agent.id), agent.run) for agent, _ in jobs}
         for agent, intent, failure in self._worktrees(jobs):
             if failure:
                 self._fail(agent, failure)
             else:
                 self._start(agent, intent)
+            # Not before its keeper has opened the pipe: what waits in it would be lost.
+            self._requests[agent.id].close()
             os.close(self._locks.pop(agent.id))
         self._hang_up()
         self._tidy(jobs[0][1])
@@ -102,9 +108,15 @@ class Worker:
                     yield agent, intent, future.result()
                 # Others' checkouts may take for ever; those that are at work look for themselves.
                 for future, (agent, intent) in list(futures.items()):
-                    if _is_unwanted(agent) and future.cancel():
+                    if self._is_unwanted(agent) and future.cancel():
                         del futures[future]
                         yield agent, intent, UNWANTED
+
+    def _is_unwanted(self, agent: Agent) -> bool:
+        """Whether the agent was stopped while it was being made."""
+        if self._requests[agent.id].take() or read_stop(paths.run(agent.id, agent.run)) is not None:
+            self._unwanted.add(agent.id)
+        return agent.id in self._unwanted
 
     def _load_profiles(self, jobs: list[tuple[Agent, Intent]]) -> None:
         """While git checks out: the first agent that is ready then need not wait for it."""
@@ -128,7 +140,7 @@ class Worker:
         if not intent.makes_worktree:
             self._lock_again(agent)
             return ""
-        if _is_unwanted(agent):
+        if self._is_unwanted(agent):
             return UNWANTED
         from fleet_tui import git
 
@@ -155,7 +167,7 @@ class Worker:
                 lock_reason=lock_reason(agent),
                 # A git that outlives this process holds the agent until it is done, so nobody cleans up under it.
                 keep_open=[self._locks[agent.id]],
-                is_unwanted=lambda: _is_unwanted(agent),
+                is_unwanted=lambda: self._is_unwanted(agent),
             )
         except git.Unwanted:
             _undo(agent, intent)
@@ -191,7 +203,7 @@ class Worker:
 
     def _start(self, agent: Agent, intent: Intent) -> None:
         """One agent's trouble is its own: the others go on."""
-        if _is_unwanted(agent):
+        if self._is_unwanted(agent):
             self._take_back(agent, intent, UNWANTED)
             return
         try:
@@ -257,11 +269,6 @@ class Worker:
             self._out.flush()
         except OSError:
             self._out = None
-
-
-def _is_unwanted(agent: Agent) -> bool:
-    """Whether somebody has stopped it while it was being made."""
-    return read_stop(paths.run(agent.id, agent.run)) is not None
 
 
 def _undo(agent: Agent, intent: Intent) -> None:

@@ -238,6 +238,46 @@ def end_marked(agent_id: str, *, state_folder: str) -> list[int]:
     return [process.pid for process in killed]
 
 
+def end_holders(lock: str, *, state_folder: str, deleted_only: bool = False) -> list[int]:
+    """Kill the processes that hold this agent's lock and all below them: for holders that do not react any more.
+
+    One that holds another agent's lock too, a launcher with more to do, is left alone; so are other holders below.
+    With `deleted_only`, only those whose lock file has been removed from under them.
+    """
+    deadline = time.monotonic() + _SWEEP_SECONDS
+    own = os.path.dirname(lock)  # noqa: PTH120 - loading pathlib is not for keepers
+    killed: dict[int, None] = {}
+    holders = [process for process in snapshot().values() if _has_locked(process.pid, lock, deleted_only)]
+    holders = [one for one in holders if not holds_fleet_lock(one.pid, state_folder, but_not=own)]
+    for holder in holders:
+        # What it adopts while its children end is still below it, as long as it lives itself.
+        while time.monotonic() < deadline:
+            below = descendants(
+                snapshot(), holder.pid, stop_at=lambda pid: holds_fleet_lock(pid, state_folder, but_not=own)
+            )
+            victims = [process for process in below if process.is_alive]
+            if not victims:
+                break
+            killed |= dict.fromkeys(process.pid for process in victims if _send(process, signal.SIGKILL))
+            _wait_for(victims, 0.1, None)
+        if _send(holder, signal.SIGKILL):
+            killed[holder.pid] = None
+    _wait_for(holders, max(0.0, deadline - time.monotonic()), None)
+    return list(killed)
+
+
+def _has_locked(pid: int, lock: str, deleted_only: bool) -> bool:
+    """Whether an open file of that process holds this lock; a program that only reads the file does not count."""
+    if pid == os.getpid():
+        return False
+    path = os.path.realpath(lock)
+    wanted = {f"{path} (deleted)"} if deleted_only else {path, f"{path} (deleted)"}
+    return any(
+        target in wanted and b"FLOCK" in _content(f"/proc/{pid}/fdinfo/{number}")
+        for number, target in _open_descriptors(pid)
+    )
+
+
 def _upwards(process: Process, table: Table) -> Iterator[Process]:
     """It and all above it."""
     above: Process | None = process
@@ -518,6 +558,11 @@ def _read(pid: str) -> Process | None:
 
 
 def _open_files(pid: int) -> Iterable[str]:
+    return (target for _, target in _open_descriptors(pid))
+
+
+def _open_descriptors(pid: int) -> Iterable[tuple[str, str]]:
+    """Numbers of open files, and what they are."""
     folder = f"/proc/{pid}/fd"
     try:
         names = os.listdir(folder)  # noqa: PTH208 - as in snapshot
@@ -525,7 +570,7 @@ def _open_files(pid: int) -> Iterable[str]:
         return
     for name in names:
         try:
-            yield os.readlink(f"{folder}/{name}")  # noqa: PTH115 - as above
+            yield name, os.readlink(f"{folder}/{name}")  # noqa: PTH115 - as above
         except OSError:
             continue
 

@@ -33,7 +33,10 @@ _batch_option = click.option(
 @_patterns
 @_batch_option
 def stop(patterns: tuple[str, ...], batch: str | None) -> None:
-    """End agents; worktrees stay, `revive` starts them again."""
+    """End agents; worktrees stay, `revive` starts them again.
+
+    Programs get `fleet.stop_grace` seconds to end by themselves. A second stop or kill ends them at once.
+    """
     fleet = open_fleet()
     stopped = fleet.stop(fleet.match(patterns, batch=batch, but_not=_gone()))
     _show([(agent.name, str(agent.status)) for agent in stopped])
@@ -47,7 +50,10 @@ def stop(patterns: tuple[str, ...], batch: str | None) -> None:
     "-d", "--delete-branch", is_flag=True, help="Delete the branch too, if it was made for the agent."
 )
 def kill(patterns: tuple[str, ...], batch: str | None, force: bool, delete_branch: bool) -> None:
-    """End agents, their worktrees to the trash; `undo` undoes it."""
+    """End agents, their worktrees to the trash; `undo` undoes it.
+
+    Programs get `fleet.stop_grace` seconds to end by themselves. A second stop or kill ends them at once.
+    """
     fleet = open_fleet()
     agents = fleet.match(patterns, batch=batch, but_not=_gone())
     if not force:
