@@ -36,6 +36,7 @@ def examine(store: Store, project: Path | None) -> list[Finding]:
         settings, broken = config.load(project), []
     except FleetError as error:
         settings, broken = config.Config(), [Finding("problem", error.message, error.hint)]
+    limits = _limits()
     return [
         *broken,
         *_store(store),
@@ -46,12 +47,20 @@ def examine(store: Store, project: Path | None) -> list[Finding]:
         *_leftover_sockets(),
         *_folders_without_rows(store, agents),
         *_worktrees(project, agents, settings),
-        *_trash(store, agents, settings),
-        *_transcripts(agents, settings),
+        *_trash(store, agents, limits),
+        *_transcripts(agents, limits),
         *([] if broken else _configuration(project)),
         *_programs(settings),
         *_sessions(),
     ]
+
+
+def _limits() -> config.Config:
+    """The user's own settings: no project sets limits on trash and transcripts, which all projects share."""
+    try:
+        return config.load(None)
+    except FleetError:
+        return config.Config()
 
 
 def _store(store: Store) -> Iterator[Finding]:

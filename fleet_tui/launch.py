@@ -78,7 +78,7 @@ class Worker:
             self._requests[agent.id].close()
             os.close(self._locks.pop(agent.id))
         self._hang_up()
-        self._tidy(jobs[0][1])
+        self._tidy()
         self._store.close()
 
     def _hang_up(self) -> None:
@@ -90,10 +90,11 @@ class Worker:
             self._out.close()
             self._out = None
 
-    def _tidy(self, intent: Intent) -> None:
+    def _tidy(self) -> None:
         from fleet_tui import config, tidy
 
-        tidy.tidy(self._store, config.load(Path(intent.repository)), now=time.time())
+        # The user's limits, whichever repository this launcher works for: the trash holds every project's worktrees.
+        tidy.tidy(self._store, config.load(None), now=time.time())
 
     def _worktrees(self, jobs: list[tuple[Agent, Intent]]) -> Iterator[tuple[Agent, Intent, str]]:
         """Each job once its worktree is ready, or with the reason why it is not."""

@@ -22,7 +22,7 @@ JOURNAL_DAYS = 30
 
 
 def tidy(store: Store, config: Config, *, now: float) -> None:
-    """Bring trash and transcripts back within what the configuration allows."""
+    """Bring trash and transcripts back within the user's limits; `config` must hold no project's settings."""
     agents = store.agents()
     living = {agent.id for agent in agents if not agent.has_ended}
     folder = paths.state() / "agents"

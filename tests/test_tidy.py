@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import time
 from pathlib import Path
 
 import pytest
 
-from fleet_tui import config, paths, tidy
+from fleet_tui import config, paths, processes, tidy
 from fleet_tui.fleet import Fleet
 from fleet_tui.models import Agent
 from tests.conftest import git
@@ -37,6 +38,43 @@ def test_old_trash_is_emptied_by_the_next_launch_and_its_work_saved(fleet: Fleet
     assert Path(young.trash).is_dir()
     (saved,) = git(repository, "for-each-ref", "--format=%(refname)", "refs/fleet/trash").split()
     assert git(repository, "show", f"{saved}:work.txt") == "precious"
+
+
+@pytest.mark.slow
+def test_a_projects_limits_neither_empty_the_trash_nor_take_transcripts(
+    fleet: Fleet, repository: Path
+) -> None:
+    talks = fleet.create("waiting", profile="cat")
+    fleet.prompt(talks.name, "words")
+    wait_until(lambda: any("words" in line for line in fleet.peek(talks.id)), "an echo")
+    waiting = fleet.kill([talks], grace=0.2)[0].agent
+    waiting = fleet.store.agent(waiting.id)
+    with fleet.store.transaction():
+        fleet.store.change(waiting.id, time.time(), ended_at=time.time() - 3 * DAYS)
+    (repository / ".aifleet").mkdir(exist_ok=True)
+    paths.project_config(repository).write_text(
+        "[fleet]\ntrash_mb = 0\ntrash_days = 1\ntranscript_total_mb = 0\n"
+    )
+    (paths.state() / "tidied").unlink()
+
+    fleet.stop([fleet.create("next", profile="cat")], grace=0.2)
+
+    wait_until(lambda: (paths.state() / "tidied").exists() and not launchers(), "the launcher's end")
+    assert Path(waiting.trash).is_dir()
+    assert list(paths.run(waiting.id, 1).glob("out.*.log")) != []
+    assert [finding.text for finding in fleet.examine() if "MB" in finding.text] == []
+
+
+def launchers() -> list[int]:
+    """Launchers, and holders, which are forks of them, that work for this test's home."""
+    mark = f"HOME={os.environ['HOME']}".encode()
+    found = []
+    for pid in processes.snapshot():
+        with contextlib.suppress(OSError):
+            folder = Path(f"/proc/{pid}")
+            if b"fleet_tui.launch" in (folder / "cmdline").read_bytes().split(b"\0"):
+                found += [pid] if mark in (folder / "environ").read_bytes().split(b"\0") else []
+    return found
 
 
 @pytest.mark.slow
