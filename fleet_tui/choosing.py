@@ -26,6 +26,21 @@ def one(name: str, agents: Sequence[Agent], project: str | None) -> Agent:
     return here[-1]
 
 
+def killed(name: str, waiting: Sequence[Agent], project: str | None) -> Agent:
+    """The agent of that name or id among those in the trash, oldest first; a name only within the project, if given."""
+    found = [agent for agent in waiting if name in (agent.name, agent.id)]
+    if not found:
+        raise NotFound(f"{name!r} is not in the trash", hint="fleet trash -a lists what is, of all projects")
+    here = [agent for agent in found if project in (None, agent.project) or agent.id == name]
+    if not here:
+        raise NotFound(
+            f"{name!r} is not in the trash of this project",
+            hint=f"it belongs to {found[-1].project}: go there, or run: fleet undo -a {name}",
+        )
+    _refuse_several_projects(name, here)
+    return here[-1]
+
+
 def some(
     patterns: Sequence[str],
     batch: str | None,

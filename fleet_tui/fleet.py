@@ -411,13 +411,16 @@ class Fleet:
         ]
         return sorted(waiting, key=lambda agent: agent.ended_at or 0.0)
 
-    def undo(self, name: str = "") -> list[tuple[Agent, str]]:
-        """Bring back all that the last kill has taken away, or the named one; each with what is worth knowing."""
+    def undo(self, name: str = "", *, everywhere: bool = False) -> list[tuple[Agent, str]]:
+        """Undo the last kill, or restore the named agent; each with a note on what is not as before.
+
+        A name means an agent of this project, an id any; with `everywhere`, or outside a repository, both mean any.
+        """
         from fleet_tui import land
 
         failures: list[FleetError] = []
         restored: list[tuple[Agent, str]] = []
-        for agent in self._undoable(name):
+        for agent in self._undoable(name, everywhere=everywhere):
             try:
                 note = land.undo(self.store, agent, now=time.time())
             except FleetError as error:
@@ -427,21 +430,15 @@ class Fleet:
         _complain(failures, "brought back", [agent for agent, _ in restored])
         return restored
 
-    def _undoable(self, name: str) -> list[Agent]:
-        everywhere = self.trash(everywhere=True)
+    def _undoable(self, name: str, *, everywhere: bool) -> list[Agent]:
+        waiting = self.trash(everywhere=True)
         if name:
-            found = [agent for agent in everywhere if name in (agent.name, agent.id)]
-            found = [agent for agent in found if agent.project == self.project()] or found
-        else:
-            found = self.trash()
+            return [choosing.killed(name, waiting, None if everywhere else self.project())]
+        found = self.trash(everywhere=everywhere)
         if not found:
-            raise NotFound(
-                f"{name!r} is not in the trash" if name else "the trash is empty",
-                hint="fleet trash -a lists what is, of all projects",
-            )
-        last = found[-1]
+            raise NotFound("the trash is empty", hint="fleet trash -a lists what is, of all projects")
         # A kill gives all of its agents one moment.
-        return [last] if name else [agent for agent in everywhere if agent.ended_at == last.ended_at]
+        return [agent for agent in waiting if agent.ended_at == found[-1].ended_at]
 
     def empty_trash(self, agents: Sequence[Agent]) -> Iterator[tuple[Agent, str]]:
         """Delete trashed worktrees for good; gives the ref that each one's uncommitted work was saved under first."""

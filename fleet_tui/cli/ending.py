@@ -87,10 +87,18 @@ def _gone() -> tuple[Any, ...]:
 
 @cli.command()
 @click.argument("agent", default="", shell_complete=complete_killed)
-def undo(agent: str) -> None:
-    """Bring back what the last kill has taken, or the named agent."""
-    restored = open_fleet().undo(agent)
-    _show([(one.name, one.status, one.worktree + (f"  ({note})" if note else "")) for one, note in restored])
+@click.option("-a", "--all", "everywhere", is_flag=True, help="Of all projects.")
+def undo(agent: str, everywhere: bool) -> None:
+    """Undo the last kill, or restore the named agent."""
+    fleet = open_fleet()
+    restored = fleet.undo(agent, everywhere=everywhere)
+    here = fleet.project()
+    rows = []
+    for one, note in restored:
+        notes = [note] if note else []
+        notes += [f"project {one.project}"] if one.project != here else []
+        rows.append((one.name, one.status, one.worktree + (f"  ({', '.join(notes)})" if notes else "")))
+    _show(rows)
     start = "; ".join(f"fleet revive {back.name}" for back, _ in restored[:5])
     again = "it" if len(restored) == 1 else "them"
     say(f"start {again} again: {start}" + (" …" if len(restored) > 5 else ""), err=True)
