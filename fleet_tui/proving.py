@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -33,6 +34,8 @@ LOOK_SECONDS = 0.2
 STOP_GRACE = 3.0
 VERSION_SECONDS = 10.0
 _ENDING = (signal.SIGINT, signal.SIGHUP, signal.SIGTERM)
+_TESTED = Path(__file__).parent / "data" / "tested.toml"
+_NUMBER = re.compile(r"\d+(?:\.\d+)+")
 _KNOWN = frozenset({Status.IDLE, Status.DONE, Status.BLOCKED, Status.ERROR, Status.LIMITED})
 
 
@@ -77,6 +80,39 @@ def version(profile: profiles.Profile, search_path: str | None = None) -> str:
         return "?"
     lines = [line.strip() for line in (done.stdout or done.stderr).splitlines() if line.strip()]
     return lines[0][:60] if done.returncode == 0 and lines else "?"
+
+
+@dataclass(frozen=True, slots=True)
+class Tested:
+    """The versions of a program that `make test-agents` runs."""
+
+    package: str
+    """Its name in the npm registry."""
+    versions: tuple[str, ...]
+    """Oldest first."""
+
+
+def tested() -> dict[str, Tested]:
+    """The tested versions by profile name."""
+    import tomllib
+
+    found = tomllib.loads(_TESTED.read_text(encoding="utf-8"))
+    return {name: Tested(one["package"], tuple(one["versions"])) for name, one in found.items()}
+
+
+def is_proven(version: str, versions: Sequence[str]) -> bool | None:
+    """Whether the tests cover this version; None where that is not known, or where nothing is tested.
+
+    Versions between the oldest and the newest tested one count as proven: signs change in new releases.
+    """
+    number = _NUMBER.search(version)
+    if number is None or not versions:
+        return None
+    return _parts(versions[0]) <= _parts(number[0]) <= _parts(versions[-1])
+
+
+def _parts(number: str) -> tuple[int, ...]:
+    return tuple(map(int, number.split(".")))
 
 
 def prove(name: str, config: Config, *, prompt: str = "", seconds: float = SECONDS) -> Proof:

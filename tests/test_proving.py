@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from fleet_tui import paths
+from fleet_tui import paths, proving
 from fleet_tui.fleet import Fleet
 from tests.commands import FLEET, Cli, cli, project
 from tests.holders import wait_until
@@ -39,6 +39,49 @@ def test_a_profile_with_a_mistyped_key_is_listed_with_file_and_key(cli: Cli) -> 
     rows = {row["name"]: row for row in json.loads(cli.ok("profiles", "--json"))}
     assert (rows["rep"]["problems"], rows["shell"]["problems"]) == ([problem], [])
     assert f"! {problem}" in cli("doctor").out
+
+
+@pytest.mark.parametrize(
+    ("version", "shown", "is_proven"),
+    [
+        (proving.tested()["claude"].versions[-1], "proven", True),
+        ("2.1.200", "proven", True),
+        ("999.0.1", "not yet proven", False),
+        ("2.0.99", "not yet proven", False),
+        ("nightly", "not tested", None),
+    ],
+)
+def test_an_installed_version_that_the_tests_do_not_cover_is_not_yet_proven(
+    cli: Cli,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    version: str,
+    shown: str,
+    is_proven: bool | None,
+) -> None:
+    program = tmp_path / "programs" / "claude"
+    program.parent.mkdir()
+    program.write_text(f"#!/bin/sh\necho '{version} (Claude Code)'\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", str(program.parent), prepend=":")
+
+    listed = next(line for line in cli.ok("profiles").splitlines() if line.startswith("claude "))
+    rows = {row["name"]: row for row in json.loads(cli.ok("profiles", "--json"))}
+
+    assert f" {shown} " in listed
+    assert rows["claude"]["is_proven"] is is_proven
+    assert rows["claude"]["proven"] == list(proving.tested()["claude"].versions)
+    assert (rows["shell"]["is_proven"], rows["shell"]["proven"]) == (None, [])
+
+
+@pytest.mark.pure
+def test_the_documentation_has_the_table_of_tested_versions() -> None:
+    page = (Path(__file__).parents[1] / "docs" / "agents.md").read_text()
+    rows = [line.strip("| ").split(" | ") for line in page.splitlines() if line.startswith("| `")]
+
+    assert {name.strip(" `"): tuple(versions.split(", ")) for name, versions, *_ in rows} == {
+        name: one.versions for name, one in proving.tested().items()
+    }
 
 
 @pytest.mark.slow

@@ -21,29 +21,40 @@ if TYPE_CHECKING:
 def profiles(context: click.Context, as_json: bool) -> None:
     """List the programs that agents can run.
 
-    With the version that is installed, and the signs by which the status of each is known.
+    With the installed version, whether the tests of fleet-tui cover that version, and the signs that tell its status.
     """
     if context.invoked_subcommand is not None:
         return
     from fleet_tui import proving
 
     found = proving.installed()
+    tested = proving.tested()
     if as_json:
         rows = [
             {
                 "name": profile.name, "version": version, "installed": bool(version), "signs": proving.declared(profile),
                 "install": profile.install_hint, "session": profile.session, "note": profile.permission_note,
-                "problems": list(profile.problems),
+                "problems": list(profile.problems), "proven": list(versions),
+                "is_proven": proving.is_proven(version, versions),
             }
             for profile, version in found
+            for versions in [tested[profile.name].versions if profile.name in tested else ()]
         ]  # fmt: skip
         say_json(rows, indent=2)
         return
     for profile, version in found:
-        signs = " ".join(proving.declared(profile)) if version else ""
-        say(f"{profile.name:<10} {version or _missing(profile):<44} {signs}".rstrip())
+        if version:
+            versions = tested[profile.name].versions if profile.name in tested else ()
+            proven = _PROVEN[proving.is_proven(version, versions)]
+            signs = " ".join(proving.declared(profile))
+            say(f"{profile.name:<10} {version:<28} {proven:<15} {signs}")
+        else:
+            say(f"{profile.name:<10} {_missing(profile)}")
         for problem in profile.problems:
             say(f"{'':<10} ! {problem}")
+
+
+_PROVEN = {True: "proven", False: "not yet proven", None: "not tested"}
 
 
 def _missing(profile: Profile) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -32,6 +33,21 @@ def installed() -> Callable[[str], list[Path]]:
         return places
 
     return get
+
+
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    """Print the versions that the tests ran, as the programs themselves tell them."""
+    ran = {
+        value
+        for reports in terminalreporter.stats.values()
+        for report in reports
+        for name, value in getattr(report, "user_properties", ())
+        if name == "program"
+    }
+    if ran:
+        terminalreporter.section("programs that were run")
+        for line in sorted(ran):
+            terminalreporter.write_line(line)
 
 
 @pytest.fixture
@@ -67,6 +83,7 @@ def install_as(request: pytest.FixtureRequest, program: str) -> str:
 
 @pytest.fixture
 def real(
+    request: pytest.FixtureRequest,
     program: str,
     install_as: str,
     installed: Callable[[str], list[Path]],
@@ -77,6 +94,9 @@ def real(
 ) -> Iterator[Real]:
     """Starts agents of the program under test."""
     places = installed(install_as)
+    request.node.user_properties.append(
+        ("program", f"{program}: {install.version(install_as, tuple(places))}")
+    )
     homes.prepare(program, home, repository, api.url, monkeypatch)
     monkeypatch.setenv("PATH", os.pathsep.join([*map(str, places), os.environ["PATH"]]))
     fleet = Fleet(repository)

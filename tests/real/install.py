@@ -1,6 +1,6 @@
 """The real agent programs, from npm into a cache that outlives the tests.
 
-The one table of tested versions is here. Where npm or its registry does not answer there is nothing to test, and
+The table of tested versions is `fleet_tui/data/tested.toml`. Where npm or its registry does not answer there is nothing to test, and
 `Unavailable` says so in one line; what did install must work. Nothing is installed into the system.
 """
 
@@ -17,6 +17,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from fleet_tui import profiles, proving
+
 INSTALL_SECONDS = 300
 REGISTRY_SECONDS = 20
 NEEDS_NODE = 22
@@ -30,19 +32,16 @@ class Cli:
     package: str
     version: str
     program: str
+    profile: str
 
 
-CLIS = {
-    "claude": Cli("@anthropic-ai/claude-code", "2.1.325", "claude"),
-    # The newest that npm gives to Node 20: it tells its state by its title alone.
-    "claude before reports": Cli("@anthropic-ai/claude-code", "2.1.197", "claude"),
-    "codex": Cli("@openai/codex", "0.166.0", "codex"),
-    "gemini": Cli("@google/gemini-cli", "0.61.0", "gemini"),
-    "opencode": Cli("opencode-ai", "1.18.33", "opencode"),
-    "qwen": Cli("@qwen-code/qwen-code", "0.24.4", "qwen"),
-    "copilot": Cli("@github/copilot", "1.0.102", "copilot"),
-    "pi": Cli("@earendil-works/pi-coding-agent", "0.87.1", "pi"),
-}
+def _clis() -> dict[str, Cli]:
+    newest = {name: Cli(one.package, one.versions[-1], name, name) for name, one in proving.tested().items()}
+    claude = proving.tested()["claude"]
+    return newest | {"claude before reports": Cli(claude.package, claude.versions[0], "claude", "claude")}
+
+
+CLIS = _clis()
 
 
 class Unavailable(Exception):
@@ -63,6 +62,18 @@ def install(name: str, folder: Path) -> list[Path]:
     if not (programs / cli.program).exists():
         raise AssertionError(f"{cli.package}@{cli.version} installed without {cli.program!r}")
     return [programs, *node]
+
+
+@functools.cache
+def version(name: str, places: tuple[Path, ...]) -> str:
+    """What an installed program says its version is."""
+    search = os.pathsep.join([*map(str, places), os.environ["PATH"]])
+    before = os.environ["PATH"]
+    os.environ["PATH"] = search
+    try:
+        return proving.version(profiles.load(CLIS[name].profile), search)
+    finally:
+        os.environ["PATH"] = before
 
 
 def _node(folder: Path) -> list[Path]:
