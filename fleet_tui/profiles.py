@@ -19,7 +19,9 @@ from typing import Any, Literal, cast
 from fleet_tui import paths
 from fleet_tui.config import PERMISSION_MODES, Config
 from fleet_tui.errors import FleetError, NotFound, Refused, UsageError
+from fleet_tui.input_box import FRAMES, BoxRule
 from fleet_tui.models import Status
+from fleet_tui.prompt_text import TextRule
 from fleet_tui.signals import KINDS, SCREEN_LINES, Rule, Signals
 from fleet_tui.values import dataclass, field, replace
 
@@ -381,7 +383,7 @@ def _profile(name: str, data: dict[str, Any], where: str) -> Profile:
         inject_args=inject.texts("args"),
         inject_unless=inject.texts("unless"),
         inject_files=inject.files("files"),
-        signals=_signals(top.table("status"), top.table("answer"), top.table("prompt")),
+        signals=_signals(top.table("status"), top.table("answer"), top.table("prompt"), top.table("input")),
         version_args=top.texts("version"),
         headless_stream=headless.text("stream", _stream_readers(headless)),
         headless_argv=headless.texts("argv"),
@@ -414,7 +416,7 @@ def _stream(table: _Table) -> Stream | None:
     )
 
 
-def _signals(status: _Table, answer: _Table, prompt: _Table) -> Signals:
+def _signals(status: _Table, answer: _Table, prompt: _Table, box: _Table) -> Signals:
     defaults = Signals()
     sources = {name: _rules(status, name) for name in ("title", "screen", "hook", "event", "report")}
     return Signals(
@@ -428,6 +430,43 @@ def _signals(status: _Table, answer: _Table, prompt: _Table) -> Signals:
         decisions=answer.variables("decisions"),
         settle=prompt.amount("settle") or defaults.settle,
         confirm=prompt.amount("confirm") or defaults.confirm,
+        box=_box(box),
+        texts=tuple(_text_rule(table) for table in prompt.tables("text")),
+        interrupted=prompt.pattern("interrupted"),
+    )
+
+
+def _box(table: _Table) -> BoxRule | None:
+    """A box is known once its frame is."""
+    if table.is_empty:
+        return None
+    return BoxRule(
+        frame=table.text("frame", FRAMES),
+        prefixes=table.texts("prefixes"),
+        column=int(table.amount("column")),
+        top=table.text("top"),
+        bottom=table.text("bottom"),
+        modes=table.texts("modes"),
+        visible=table.truth("visible"),
+        faint=table.truth("faint"),
+        placeholder=table.pattern("placeholder"),
+        footer=int(table.amount("footer")),
+        pasted=table.pattern("pasted"),
+        clear=table.text("clear"),
+        set_aside=table.text("set_aside"),
+        set_aside_unless=table.pattern("set_aside_unless"),
+        restore=table.text("restore"),
+        restores_itself=table.truth("restores_itself"),
+    )
+
+
+def _text_rule(table: _Table) -> TextRule:
+    return TextRule(
+        match=table.pattern("match"),
+        command=table.truth("command"),
+        before=table.text("before"),
+        after=table.text("after"),
+        note=table.text("note"),
     )
 
 

@@ -11,7 +11,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from fleet_tui import patience
+from fleet_tui.input_box import BoxRule
 from fleet_tui.models import Status, Wish
+from fleet_tui.prompt_text import TextRule
 from fleet_tui.text import blanked, one_line
 from fleet_tui.values import asdict, dataclass, field, known
 
@@ -21,7 +23,7 @@ SCREEN_LINES = 16
 """How many lines from the bottom a rule looks at, unless it says otherwise; blank ones do not count."""
 SCREEN_CHARS = 6000
 """And how much of them, so that no pattern is kept busy by what a program prints."""
-KINDS = ("permission", "question", "trust", "login")
+KINDS = ("permission", "question", "trust", "login", "menu")
 """What a blocked agent waits for."""
 
 NOWHERE = 10_000
@@ -118,6 +120,12 @@ class Signals:
     """Seconds in which it has to show that it took a prompt, before Enter is pressed once more."""
     decisions: Mapping[str, str] = field(default_factory=dict)
     """What a hook that decides prints to allow and to deny."""
+    box: BoxRule | None = None
+    """How its input box looks; None where that is not known."""
+    texts: tuple[TextRule, ...] = ()
+    """What it makes of some texts."""
+    interrupted: str = ""
+    """A pattern for the bottom of its screen after a turn that was interrupted."""
 
     @property
     def speaks(self) -> bool:
@@ -141,6 +149,8 @@ class Signals:
         found = known(cls, values)
         for name in ("title", "screen", "hook", "event", "report"):
             found[name] = tuple(_rule(rule) for rule in found.get(name, ()))
+        found["box"] = BoxRule.from_plain(found["box"]) if found.get("box") else None
+        found["texts"] = tuple(TextRule.from_plain(rule) for rule in found.get("texts", ()))
         return cls(**found)
 
 

@@ -340,6 +340,11 @@ class Screen:
         self._reader.look(self._terminal)
         return next((row for place, row in self._reader.all_rows() if place == y), [])
 
+    def look(self) -> list[Row]:
+        """All rows as they are now, with their styles; what `update` will tell of changes stays the same."""
+        self._reader.look(self._terminal)
+        return [row for _, row in self._reader.all_rows()]
+
     def _is_recoloured(self, damage: int) -> bool:
         """Whether colours changed that rows do not carry themselves: the palette, or the reversed screen."""
         was_reversed, self._is_reversed = self._is_reversed, has_mode(self._terminal, 5)

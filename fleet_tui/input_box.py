@@ -1,0 +1,265 @@
+"""Read a program's input box from its rendered screen: is it there, is it empty, what does it hold?
+
+A profile describes its box as data (`BoxRule`): the frame, what stands before the text, how a placeholder looks, and which
+keys set a draft aside. Pure: rows and a cursor go in, a `Box` comes out. Whether a screen has settled is for the caller.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Mapping, Sequence
+from enum import StrEnum
+from typing import Any
+
+from fleet_tui.cells import FAINT, Cursor, Row, Style
+from fleet_tui.values import dataclass, known
+
+FRAMES = ("lines", "edge", "ground")
+PART_ROWS = 5
+"""A box of so many rows may show only a part of a long text."""
+
+_INVISIBLE = ("Z", "C", "M", "So", "Sk")
+"""Unicode categories that programs drop, compose or draw in their own width."""
+
+
+class BoxState(StrEnum):
+    """What is known of an input box."""
+
+    EMPTY = "empty"
+    DRAFT = "draft"
+    """It holds text, or blanks alone."""
+    MODE = "mode"
+    """What is typed there goes somewhere else than to the model, such as to a shell."""
+    NONE = "none"
+    """No box with the cursor in it: a menu, a search or a dialog is shown, or nothing is drawn yet."""
+    UNSETTLED = "unsettled"
+    """The screen is being redrawn."""
+
+
+@dataclass(frozen=True, slots=True)
+class BoxRule:
+    """How one program draws its input box, and which keys empty it."""
+
+    frame: str
+    """`lines`: a row of `top` above and a row of `bottom` below. `edge`: `top` at the left of each row, and `bottom` below
+    the last. `ground`: a background of its own."""
+    prefixes: tuple[str, ...]
+    """What may stand left of the text in its first row; for `edge` always blank."""
+    column: int
+    """Where text begins, from the left or from the edge."""
+    top: str = ""
+    bottom: str = ""
+    modes: tuple[str, ...] = ()
+    """What stands there instead in another mode."""
+    visible: bool = False
+    """Whether the cursor is shown while the box takes text."""
+    faint: bool = False
+    """Whether placeholders are drawn faint."""
+    placeholder: str = ""
+    """A pattern for the whole text of a placeholder that is not faint."""
+    footer: int = 0
+    """How many rows at the bottom of the frame are not text."""
+    pasted: str = ""
+    """A pattern for what stands for a long paste."""
+    clear: str = ""
+    """The key that empties a box with text in it."""
+    set_aside: str = ""
+    """The key that empties it so that `restore` brings the text back."""
+    set_aside_unless: str = ""
+    """A pattern for the screen: while it shows this, `set_aside` would lose something."""
+    restore: str = ""
+    """The key that brings a draft back; pressed again until the box shows it."""
+    restores_itself: bool = False
+    """Whether the program brings it back after the next prompt."""
+
+    @classmethod
+    def from_plain(cls, values: Mapping[str, Any]) -> BoxRule:
+        """Also of what another version has written: unknown fields are passed over."""
+        found = known(cls, values)
+        for name in ("prefixes", "modes"):
+            found[name] = tuple(found.get(name, ()))
+        return cls(**found)
+
+
+@dataclass(frozen=True, slots=True)
+class Box:
+    """An input box as the screen shows it."""
+
+    state: BoxState
+    text: str = ""
+    """What it holds, one line per row; of another mode, with what stands before it."""
+    rows: int = 0
+
+    def shows(self, text: str, rule: BoxRule) -> bool:
+        """Whether it holds this text and nothing else."""
+        if self.state is not BoxState.DRAFT:
+            return False
+        rest, pastes = re.subn(rule.pasted, "", self.text) if rule.pasted else (self.text, 0)
+        held, wanted = _squeezed(rest), _squeezed(text)
+        is_part = bool(pastes) or (self.rows >= PART_ROWS and held != "")
+        return held == wanted or (is_part and held in wanted)
+
+    def holds_paste(self, rule: BoxRule) -> bool:
+        return bool(rule.pasted and re.search(rule.pasted, self.text))
+
+
+NO_BOX = Box(BoxState.NONE)
+UNSETTLED = Box(BoxState.UNSETTLED)
+
+_Cell = tuple[str, Style | None]
+
+
+def read(rule: BoxRule, rows: Sequence[Row], cursor: Cursor) -> Box:
+    """The input box that the cursor is in."""
+    if rule.visible and not cursor.visible:
+        return NO_BOX
+    grid = _Grid(rows)
+    found = _FINDERS[rule.frame](rule, grid, cursor)
+    if found is None:
+        return NO_BOX
+    first, last, left = found
+    prefix = grid.text(first, 0, left).replace("\xa0", " ") if rule.frame != "edge" else ""
+    if prefix in rule.modes:
+        return Box(BoxState.MODE, prefix + grid.text(first, left).rstrip(), last - first)
+    if rule.frame != "edge" and prefix not in rule.prefixes:
+        return NO_BOX
+    return _content(rule, grid, cursor, found)
+
+
+def _content(rule: BoxRule, grid: _Grid, cursor: Cursor, place: tuple[int, int, int]) -> Box:
+    first, last, left = place
+    is_home = (cursor.x, cursor.y) == (left, first)
+    lines, faint = [], 0
+    for y in range(first, last):
+        cells = (
+            _trimmed(grid.cells(y)[left:], grid.ground(y, left - 1))
+            if rule.frame == "edge"
+            else grid.cells(y)[left:]
+        )
+        dim = [rule.faint and _is_faint(style) and char.strip() != "" for char, style in cells]
+        faint += sum(dim)
+        lines.append(
+            "".join(" " if is_dim else char for (char, _), is_dim in zip(cells, dim, strict=True)).rstrip()
+        )
+    text = "\n".join(lines).strip("\n")
+    if text.strip() and is_home and _is_placeholder(rule, text, faint, lines[0]):
+        text = ""
+    if text.strip():
+        return Box(BoxState.DRAFT, text, last - first)
+    return Box(BoxState.EMPTY if is_home else BoxState.DRAFT, "", last - first)
+
+
+def _is_placeholder(rule: BoxRule, text: str, faint: int, line: str) -> bool:
+    if faint:
+        # The cursor is drawn over its first letter, which is not faint then.
+        return len(text.strip()) == 1 and line[:1].strip() != ""
+    return bool(rule.placeholder) and re.fullmatch(rule.placeholder, " ".join(text.split())) is not None
+
+
+# ── frames ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+class _Grid:
+    """Rows as cells by their column."""
+
+    def __init__(self, rows: Sequence[Row]) -> None:
+        self._rows = rows
+        self._known: dict[int, list[_Cell]] = {}
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def cells(self, y: int) -> list[_Cell]:
+        if y not in self._known:
+            self._known[y] = [cell for run in self._rows[y] for cell in _cells(*run)]
+        return self._known[y]
+
+    def text(self, y: int, start: int = 0, end: int | None = None) -> str:
+        found = "".join(char for char, _ in self.cells(y)[start:end])
+        return found.ljust(end - start) if end is not None else found
+
+    def char(self, y: int, x: int) -> str:
+        cells = self.cells(y)
+        return cells[x][0] if 0 <= x < len(cells) else " "
+
+    def ground(self, y: int, x: int) -> int:
+        cells = self.cells(y)
+        style = cells[x][1] if 0 <= x < len(cells) else None
+        return style[1] if style is not None else -1
+
+
+def _cells(text: str, style: Style | None, width: int) -> list[_Cell]:
+    if len(text) == width:
+        return [(char, style) for char in text]
+    if width <= 2:
+        # One character of several code points.
+        return [(text, style), *[("", style)] * (width - 1)]
+    found: list[_Cell] = []
+    for char in text:
+        found.append((char, style))
+        if unicodedata.east_asian_width(char) in "WF":
+            found.append(("", style))
+    return [*found[:width], *[(" ", style)] * (width - len(found))]
+
+
+def _between_lines(rule: BoxRule, grid: _Grid, cursor: Cursor) -> tuple[int, int, int] | None:
+    above = next((y for y in range(cursor.y - 1, -1, -1) if _is_line(grid.text(y), rule.top)), None)
+    below = next((y for y in range(cursor.y + 1, len(grid)) if _is_line(grid.text(y), rule.bottom)), None)
+    if above is None or below is None or _is_line(grid.text(cursor.y), rule.top):
+        return None
+    return above + 1, below - rule.footer, rule.column
+
+
+def _is_line(text: str, char: str) -> bool:
+    """A row that is drawn across the screen; it may hold a few words."""
+    return text.startswith(char * 3) and text.rstrip().endswith(char * 2) and text.count(char) >= 8
+
+
+def _beside_edge(rule: BoxRule, grid: _Grid, cursor: Cursor) -> tuple[int, int, int] | None:
+    left = next((x for x in range(cursor.x, -1, -1) if grid.char(cursor.y, x) == rule.top), None)
+    if left is None:
+        return None
+    first = last = cursor.y
+    while first and grid.char(first - 1, left) == rule.top:
+        first -= 1
+    while last + 1 < len(grid) and grid.char(last + 1, left) == rule.top:
+        last += 1
+    if last + 1 >= len(grid) or grid.char(last + 1, left) != rule.bottom:
+        return None
+    first, end = first + 1, last + 1 - rule.footer
+    return (first, end, left + rule.column) if first <= cursor.y < end else None
+
+
+def _on_ground(rule: BoxRule, grid: _Grid, cursor: Cursor) -> tuple[int, int, int] | None:
+    if grid.ground(cursor.y, 0) == -1:
+        return None
+    first, end = cursor.y, cursor.y + 1
+    while first and grid.ground(first - 1, 0) != -1:
+        first -= 1
+    while end < len(grid) and grid.ground(end, 0) != -1:
+        end += 1
+    starts = (*rule.prefixes, *rule.modes)
+    first = next((y for y in range(first, cursor.y + 1) if grid.text(y, 0, rule.column) in starts), -1)
+    return (first, end, rule.column) if first >= 0 else None
+
+
+_FINDERS = {"lines": _between_lines, "edge": _beside_edge, "ground": _on_ground}
+
+
+def _trimmed(cells: list[_Cell], ground: int) -> list[_Cell]:
+    """Without what stands right of the box, on another background."""
+    end = len(cells)
+    while end and (cells[end - 1][1] or (-1, -1))[1] != ground:
+        end -= 1
+    return cells[:end]
+
+
+def _is_faint(style: Style | None) -> bool:
+    return style is not None and bool(style[2] & FAINT)
+
+
+def _squeezed(text: str) -> str:
+    """What is left of a text however it is wrapped, composed and drawn."""
+    composed = unicodedata.normalize("NFC", text)
+    return "".join(char for char in composed if not unicodedata.category(char).startswith(_INVISIBLE))

@@ -1,0 +1,174 @@
+"""Input boxes as the real programs draw them: recordings of their terminals, and texts drawn the same way."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from fleet_tui import profiles
+from fleet_tui.input_box import Box, BoxRule, BoxState, read
+from fleet_tui.screen import Screen
+from fleet_tui.signals import Signals
+
+RECORDINGS = Path(__file__).parent / "recordings" / "input"
+WIDTHS = (45, 80, 120)
+LONG = "please do not delete anything in the folder of the tests, and say 日本語 twice before you begin to work on it"
+
+
+def rule(profile: str) -> BoxRule:
+    found = profiles.load(profile).signals.box
+    assert found is not None
+    return found
+
+
+def box(profile: str, screen: Screen) -> Box:
+    return read(rule(profile), screen.look(), screen.cursor)
+
+
+def replayed(name: str) -> tuple[str, Screen]:
+    size = re.search(r"-(\d+)x(\d+)", name)
+    assert size is not None
+    screen = Screen(int(size[1]), int(size[2]))
+    screen.feed((RECORDINGS / f"{name}.raw").read_bytes())
+    return name.partition("-")[0], screen
+
+
+@pytest.mark.parametrize(
+    ("name", "state", "text"),
+    [
+        ("claude-empty-start-80x40", "empty", ""),
+        ("claude-err401-80x40", "empty", ""),
+        ("claude-retry429-120x40", "empty", ""),
+        ("claude-stashed-120x40", "empty", ""),
+        ("claude-working-draft-80x40", "draft", "typed while busy"),
+        ("claude-esc-right-after-submit-80x40", "draft", "FAKE:hang d=20 [r1]"),
+        ("claude-pasted-30-80x40", "draft", "[Pasted text #1 +29 lines]"),
+        ("claude-bang-mode-80x24", "mode", "! "),
+        ("claude-menu-model-80x40", "none", ""),
+        ("codex-empty-start-80x40", "empty", ""),
+        ("codex-refused-slash-80x40", "draft", "/nosuchcmd left"),
+        ("codex-menu-CTRLR-80x40", "none", ""),
+        ("gemini-start-80x24", "empty", ""),
+        ("opencode-pasted-30-80x40", "draft", "[Pasted ~30 lines]"),
+        ("qwen-permission-80x24", "none", ""),
+    ],
+)
+def test_a_box_is_read_from_what_the_real_program_drew(name: str, state: str, text: str) -> None:
+    found = box(*replayed(name))
+
+    assert (str(found.state), found.text) == (state, text)
+
+
+# ── drawn ──
+
+
+def wrapped(text: str, width: int) -> list[str]:
+    """Broken anywhere, as programs do it."""
+    lines: list[str] = []
+    line, used = "", 0
+    for char in text:
+        cells = 2 if ord(char) > 0x2E00 else 1
+        if used + cells > width:
+            lines, line, used = [*lines, line], "", 0
+        line, used = line + char, used + cells
+    return [*lines, line]
+
+
+def drawn(profile: str, text: str, width: int, *, cursor: tuple[int, int] | None = None) -> Screen:
+    """A screen of that width with this text in the program's box, the cursor behind it."""
+    screen = Screen(width, 20)
+    room = {"claude": 2, "codex": 2, "gemini": 3, "qwen": 2, "opencode": 6}[profile]
+    lines = wrapped(text, width - room - 1)
+    top, first, other, bottom = {
+        "claude": ("─" * width, "❯\xa0", "  ", "─" * width),
+        "qwen": ("─" * width, "> ", "  ", "─" * width),
+        "gemini": ("▄" * width, " > ", "   ", "▀" * width),
+        "codex": ("\x1b[48;5;236m\x1b[K", "\x1b[48;5;236m\x1b[K\x1b[1m›\x1b[22m ", "\x1b[48;5;236m\x1b[K  ", "\x1b[48;5;236m\x1b[K\x1b[0m"),
+        "opencode": ("   ┃", "   ┃  ", "   ┃  ", "   ┃\r\n   ┃  Build · model\r\n   ╹▀▀▀"),
+    }[profile]  # fmt: skip
+    rows = [top, *((first if n == 0 else other) + line for n, line in enumerate(lines)), bottom]
+    screen.feed(("earlier\r\n" + "\r\n".join(rows) + "\x1b[0m\r\n  a footer").encode())
+    last = sum(2 if ord(char) > 0x2E00 else 1 for char in lines[-1])
+    x, y = cursor or (room + last, len(lines) - 1)
+    screen.feed(f"\x1b[{y + 3};{x + 1}H".encode())
+    return screen
+
+
+PROGRAMS = ("claude", "codex", "gemini", "opencode", "qwen")
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize("profile", PROGRAMS)
+def test_an_empty_box_is_empty_and_one_with_blanks_is_not(profile: str, width: int) -> None:
+    assert box(profile, drawn(profile, "", width)).state is BoxState.EMPTY
+    assert box(profile, drawn(profile, "   ", width)).state is BoxState.DRAFT
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize("profile", PROGRAMS)
+def test_a_text_is_recognised_however_it_is_wrapped(profile: str, width: int) -> None:
+    found = box(profile, drawn(profile, LONG, width))
+
+    assert found.shows(LONG, rule(profile))
+    assert not found.shows("delete everything", rule(profile))
+    assert not box(profile, drawn(profile, "hello " + LONG, width)).shows(LONG, rule(profile))
+
+
+@pytest.mark.parametrize("profile", PROGRAMS)
+def test_a_box_without_the_cursor_in_it_is_none(profile: str) -> None:
+    screen = drawn(profile, "a draft", 80)
+    screen.feed(b"\x1b[15;3H")
+
+    assert box(profile, screen).state is BoxState.NONE
+
+
+@pytest.mark.parametrize("profile", ["codex", "opencode", "qwen"])
+def test_a_hidden_cursor_means_that_the_box_takes_nothing(profile: str) -> None:
+    screen = drawn(profile, "", 80)
+    screen.feed(b"\x1b[?25l")
+
+    assert box(profile, screen).state is BoxState.NONE
+
+
+def test_a_faint_hint_is_no_draft_and_a_faint_part_of_one_hides_nothing() -> None:
+    home = (2, 0)
+    hint = drawn("claude", "\x1b[7mT\x1b[27m\x1b[2mry something\x1b[22m", 80, cursor=home)
+    text = drawn("claude", "delete\x1b[2m all of it\x1b[22m", 80)
+
+    assert box("claude", hint).state is BoxState.EMPTY
+    assert box("claude", text).text == "delete"
+
+
+@pytest.mark.parametrize(("profile", "left"), [("gemini", 3), ("qwen", 2)])
+def test_a_placeholder_counts_only_with_the_cursor_before_it(profile: str, left: int) -> None:
+    words = "  Type your message or @path/to/file"
+
+    assert box(profile, drawn(profile, words, 80, cursor=(left, 0))).state is BoxState.EMPTY
+    assert box(profile, drawn(profile, words, 80)).state is BoxState.DRAFT
+
+
+def test_a_long_paste_is_known_by_what_stands_for_it() -> None:
+    pasted = drawn("claude", "[Pasted text #2 +40 lines]", 80)
+    glued = drawn("claude", "please do [Pasted text #2 +40 lines]", 80)
+
+    assert box("claude", pasted).shows("line\n" * 41, rule("claude"))
+    assert not box("claude", glued).shows("line\n" * 41, rule("claude"))
+
+
+def test_a_pointer_in_a_menu_between_rules_is_no_box() -> None:
+    screen = Screen(80, 12)
+    screen.feed(("─" * 80 + "\r\n  ❯ 1. Yes\r\n    2. No\r\n" + "─" * 80 + "\x1b[2;3H").encode())
+
+    assert box("claude", screen).state is BoxState.NONE
+
+
+def test_what_a_profile_says_of_its_box_survives_the_way_to_the_screen_server() -> None:
+    signals = profiles.load("claude").signals
+
+    assert Signals.from_plain(signals.to_plain()) == signals
+
+
+def test_a_program_without_a_description_has_no_box() -> None:
+    assert profiles.load("shell").signals.box is None
