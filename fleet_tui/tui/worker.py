@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from fleet_tui.speaking import Why
 
 VERBS_AT_ONCE = 4
+WITHOUT_QUEUE = frozenset({"stop", "kill", "stop_fleet", "restart"})
+"""Verbs that wait for programs to end, and so never wait for each other: a kill has to overtake slow stops."""
 _USUAL = ("claude", "codex", "gemini", "opencode", "copilot", "aider")
 """Whom a person is most likely to look for, first."""
 
@@ -44,6 +46,9 @@ class Verbs:
 
     def __init__(self, fleet: Fleet) -> None:
         self._fleet = fleet
+
+    def close(self) -> None:
+        self._fleet.close()
 
     def look_again(self) -> None:
         """Before each verb: the person may have committed or switched branches since the last one."""
@@ -233,7 +238,9 @@ class Worker:
                 message = self._connection.recv()
             except (EOFError, OSError):
                 os._exit(0)
-            if isinstance(message, Call):
+            if isinstance(message, Call) and message.verb in WITHOUT_QUEUE:
+                threading.Thread(target=self._answer_once, args=(message,), daemon=True).start()
+            elif isinstance(message, Call):
                 self._pool.submit(self._answer, message)
             elif isinstance(message, Watch):
                 self._lookout.watch(message.selected)
@@ -246,6 +253,13 @@ class Worker:
             os._exit(1)
         # Every thread has the store open, and all have to let go of it: the dashboard starts another worker.
         os._exit(0)
+
+    def _answer_once(self, call: Call) -> None:
+        """In a thread made for this call."""
+        self._answer(call)
+        found: Verbs | None = getattr(self._threads, "verbs", None)
+        if found is not None:
+            found.close()
 
     def _answer(self, call: Call) -> None:
         def tell(agent: Agent, step: str, note: str) -> None:

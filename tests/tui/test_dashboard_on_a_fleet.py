@@ -21,6 +21,7 @@ from fleet_tui.tui.screens.fan_out import FanOutDialog
 from fleet_tui.tui.screens.new_agents import MultiDialog
 from fleet_tui.tui.screens.progress import CLOSES_AFTER, TICK_SECONDS, ProgressDialog
 from fleet_tui.tui.widgets.prompt_area import PromptArea
+from fleet_tui.tui.worker import VERBS_AT_ONCE
 from tests.conftest import git
 from tests.holders import wait_until
 from tests.tui.driving import Driven, drive, opened
@@ -214,6 +215,34 @@ def test_stop_and_kill_take_two_taps_and_undo_and_revive_bring_back(fleet: Fleet
             await driven.until(lambda: driven.status("two") == "stopped", "it is brought back")
             await driven.until(lambda: driven.desk.agent is not None and driven.desk.agent.name == "two")
             assert Path(fleet.find("two").worktree).is_dir()
+
+    drive(go())
+
+
+@pytest.mark.slow
+def test_agents_that_take_long_to_stop_are_killed_however_many_there_are(
+    fleet: Fleet, repository: Path
+) -> None:
+    paths.user_config().parent.mkdir(parents=True)
+    paths.user_config().write_text("[fleet]\nstop_grace = 99999\n")
+    names = [f"agent-{number}" for number in range(VERBS_AT_ONCE + 1)]
+    refusing = "trap 'echo no' TERM INT HUP; echo ready; while :; do sleep 0.05; done"
+    agents = shell(fleet, *names, script=refusing)
+    for agent in agents:
+        wait_until(lambda a=agent: "ready" in fleet.peek(a.name), "its trap")  # type: ignore[misc]  # as below
+
+    async def go() -> None:
+        async with opened(repository) as driven:
+            await driven.until(lambda: len(driven.desk.listed) == len(names))
+            for agent in agents:
+                await driven.press("x", "x", "j")
+                await driven.until(lambda a=agent: "no" in fleet.peek(a.name), "it was asked to end")  # type: ignore[misc]  # a default binds the loop's value
+            for count in (1, 2):
+                await driven.press("X", "X")
+                await driven.until(
+                    lambda n=count: [driven.status(name) for name in names].count("killed") == n,  # type: ignore[misc]  # as above
+                    "the selected one is killed",
+                )
 
     drive(go())
 
