@@ -85,7 +85,7 @@ def capture(store: Store, agents: Sequence[Agent], *, at_once: bool = False) -> 
 
 
 def _write_down(store: Store, agent: Agent, session: str) -> bool:
-    with store.transaction():
+    with store.transaction(uses_reserve=False):
         current = store.agent(agent.id)
         if current.session_id or current.run != agent.run:
             return False

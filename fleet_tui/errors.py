@@ -6,6 +6,7 @@ FleetError                 1  something failed
 ├─ Refused                 4  doing it could lose or overwrite work
 ├─ NoRepository            5  not inside a usable git repository
 ├─ StoreError              6  the store is locked, corrupt or newer than this program
+│  └─ StoreUnwritable      6  it can be read, but nothing can be recorded in it for now
 ├─ LaunchFailed            7  an agent did not get going
 ├─ HolderGone              8  an agent's holder does not answer
 ├─ TimedOut                9  what was waited for did not come in time
@@ -53,6 +54,10 @@ class NotBegun(NoRepository):
 
 class StoreError(FleetError):
     exit_code = 6
+
+
+class StoreUnwritable(StoreError):
+    """The disk is full or read-only, or another process keeps the store locked."""
 
 
 class LaunchFailed(FleetError):

@@ -13,8 +13,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fleet_tui import choosing, names, paths, reconcile
-from fleet_tui.errors import FleetError, NoRepository, NotFound, Refused, UsageError
+from fleet_tui import choosing, names, paths, reconcile, reserve
+from fleet_tui.errors import FleetError, NoRepository, NotFound, Refused, StoreUnwritable, UsageError
 from fleet_tui.models import (
     Agent,
     Base,
@@ -45,6 +45,8 @@ if TYPE_CHECKING:
     from fleet_tui.usage import Sampler
 
 STOP_GRACE = 5.0
+RECORD_SECONDS = 2.0
+"""For what can be recorded later just as well, when another process keeps the store locked."""
 
 
 class Fleet:
@@ -55,6 +57,8 @@ class Fleet:
         self._size = size or (100, 30)
         self._repository: Repository | None = None
         self.store = Store(paths.store())
+        self.unwritable: StoreUnwritable | None = None
+        """Why nothing could be recorded when it was last tried; what is shown is read from the agents' own files."""
 
     def close(self) -> None:
         self.store.close()
@@ -134,8 +138,27 @@ class Fleet:
 
     def state(self) -> FleetState:
         """All agents and batches as of now."""
-        reconcile.reconcile(self.store)
-        return self.store.state()
+        self._bring_up_to_date()
+        found = self.store.state()
+        return replace(found, agents=tuple(self._found(found.agents))) if self.unwritable else found
+
+    def _bring_up_to_date(self) -> None:
+        """Record what agents have done. Where that is not possible, they can still be listed and ended."""
+        try:
+            self.store.refuse_frozen()
+            with self.store.waiting_at_most(RECORD_SECONDS):
+                reconcile.reconcile(self.store)
+        except StoreUnwritable as error:
+            self.unwritable = error
+        else:
+            self.unwritable = None
+
+    def is_disk_full(self) -> bool:
+        """Whether next to nothing is left where the store and the agents' output are."""
+        return reserve.is_full(paths.state())
+
+    def _found(self, agents: Sequence[Agent]) -> list[Agent]:
+        return [reconcile.as_found(agent) for agent in agents] if self.unwritable else list(agents)
 
     def snapshot(self) -> FleetState:
         """The store as it is, without looking after the agents: for a face whose worker does that."""
@@ -151,9 +174,9 @@ class Fleet:
 
     def agents(self, *, everywhere: bool = False) -> list[Agent]:
         """The agents of the current project, or of all of them; outside a repository always all."""
-        reconcile.reconcile(self.store)
+        self._bring_up_to_date()
         project = None if everywhere else self.project()
-        return self.store.agents(project)
+        return self._found(self.store.agents(project))
 
     def find(self, name: str) -> Agent:
         """The agent of that name or id: of this project first, and a living one first."""
@@ -354,7 +377,7 @@ class Fleet:
         return self._starter.wait_for_setup(agents, on_progress)
 
     def _now(self, agents: Sequence[Agent]) -> list[Agent]:
-        return [self.store.agent(agent.id) for agent in agents]
+        return self._found([self.store.agent(agent.id) for agent in agents])
 
     # ── ending ──────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -371,7 +394,7 @@ class Fleet:
 
         living = [agent for agent in agents if not agent.has_ended]
         stuck = land.stop(living, cause=cause, grace=self._grace() if grace is None else grace)
-        reconcile.reconcile(self.store)
+        self._bring_up_to_date()
         return [FleetError(f"{agent.name} could not be stopped", hint="run: fleet doctor") for agent in stuck]
 
     def _grace(self) -> float:
@@ -388,13 +411,22 @@ class Fleet:
         from fleet_tui import land
 
         failures = self._stop(agents, "kill", grace)
+        if self.unwritable:
+            # Whatever filled the disk may have been ended just now: what is given up is not taken by it.
+            reserve.give_up(paths.state())
+            self._bring_up_to_date()
         now = time.time()
         kept: list[Kept] = []
-        for agent in [agent for agent in self._now(agents) if agent.has_ended]:
+        ended = [agent for agent in self._now(agents) if agent.has_ended]
+        for index, agent in enumerate(ended):
             try:
                 moved = land.to_trash(self.store, agent, delete_branch=delete_branch, now=now)
+            except StoreUnwritable as error:
+                # It would fail for the others as well, each after a long wait.
+                failures.append(_unfinished(error, ended[index:]))
+                break
             except FleetError as error:
-                failures.append(error)
+                failures.append(_unfinished(error, [agent]) if self.unwritable else error)
             else:
                 kept += [moved] if moved is not None else []
         # Only now: what stands in the way of one is no reason to leave the others half done.
@@ -476,7 +508,7 @@ class Fleet:
 
     def receipt(self, receipt_id: str) -> Receipt:
         """How far a prompt has come by now."""
-        reconcile.reconcile(self.store)
+        self._bring_up_to_date()
         return self.store.receipt(receipt_id)
 
     def prompted(self) -> Mapping[str, Prompted]:
@@ -485,7 +517,7 @@ class Fleet:
 
     def receipts(self, agent: Agent) -> list[Receipt]:
         """The prompts of an agent with how far each has come, oldest first."""
-        reconcile.reconcile(self.store)
+        self._bring_up_to_date()
         return self.store.receipts(agent.id)
 
     def wait_for_answer(self, receipt: Receipt, *, seconds: float | None = None) -> Receipt:
@@ -523,7 +555,7 @@ class Fleet:
 
         agent = self.find(name)
         speaking.answer(agent, choice, shown)
-        reconcile.reconcile(self.store)
+        self._bring_up_to_date()
         return self.store.agent(agent.id)
 
     def why(self, name: str) -> Why:
@@ -617,7 +649,7 @@ class Fleet:
 
     def see(self, agents: Sequence[Agent]) -> None:
         """Somebody has looked: what was done and not seen is idle now."""
-        with self.store.transaction():
+        with self.store.transaction(uses_reserve=False):
             for agent in agents:
                 self.store.change(agent.id, time.time(), only_from=[Status.DONE], status=Status.IDLE)
 
@@ -647,7 +679,7 @@ class Fleet:
         """What is wrong and what was left behind; a finding knows how to mend itself."""
         from fleet_tui import doctor
 
-        reconcile.reconcile(self.store)
+        self._bring_up_to_date()
         return doctor.examine(self.store, Path(self.project() or "") if self.project() else None)
 
     def repair(self) -> list[str]:
@@ -664,6 +696,15 @@ def _complain(failures: Sequence[FleetError], done: str, others: Sequence[Agent]
         if others:
             first.message += f"; {done}: {', '.join(agent.name for agent in others)}"
         raise first
+
+
+def _unfinished(error: FleetError, agents: Sequence[Agent]) -> FleetError:
+    """What stands in the way of the trash once the programs have ended."""
+    names = ", ".join(agent.name for agent in agents)
+    have, are = ("has", "is") if len(agents) == 1 else ("have", "are")
+    error.message = f"{names} {have} ended, but {are} not recorded in the trash: {error.message}"
+    error.hint = f"{error.hint}, then: fleet kill {' '.join(agent.name for agent in agents)}"
+    return error
 
 
 def _spread(count: int, profile: str, mix: Sequence[tuple[str, int]]) -> list[str]:

@@ -209,7 +209,8 @@ def is_held(path: Path) -> bool:
 def trying_lock(path: Path) -> Iterator[bool]:
     """True inside when nobody holds the agent; nobody can start to before the block ends."""
     try:
-        descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+        # Only to be looked at, which a read-only filesystem permits too.
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     except FileNotFoundError:
         yield True
         return

@@ -82,7 +82,7 @@ def _take_over_start(store: Store, agent: Agent, folder: Path) -> None:
     found = read_holder(folder)
     if found is None:
         return
-    with store.transaction():
+    with store.transaction(uses_reserve=False):
         current = store.agent(agent.id)
         if current.pid is None and current.run == agent.run:
             store.change(
@@ -105,7 +105,7 @@ def _take_over_events(store: Store, agent: Agent, folder: Path, read_to: int) ->
     read_to, events = read_events(folder, read_to)
     if not events:
         return
-    with store.transaction():
+    with store.transaction(uses_reserve=False):
         for event in store.take_over(agent.id, agent.run, read_to, events):
             _project(store, agent, event)
 
@@ -147,10 +147,31 @@ def _choices(data: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
     return tuple((str(one[0]), str(one[1])) for one in given if isinstance(one, list) and len(one) == 2)
 
 
+def as_found(agent: Agent) -> Agent:
+    """The agent as its files and its lock show it now: for a store in which nothing can be recorded."""
+    if agent.has_ended or agent.machine.split("/")[0] != machine_id():
+        return agent
+    lock = paths.lock(agent.id)
+    folder = lock.with_name(str(agent.run))
+    with trying_lock(lock) as is_free:
+        if not is_free:
+            return agent
+        end = read_exit(folder) or _probable_end(agent, folder)
+    return replace(
+        agent,
+        status=_CAUSES.get(end.cause, Status.LOST),
+        status_detail=end.reason or _how(end),
+        exit_code=end.code,
+        exit_signal=end.signal,
+        ended_at=end.at,
+        lost_output=max(agent.lost_output, end.lost_output),
+    )
+
+
 def _mark_end(store: Store, agent: Agent, folder: Path) -> None:
     end = read_exit(folder) or _end_without_record(store, agent, folder)
     status = _CAUSES.get(end.cause, Status.LOST)
-    with store.transaction():
+    with store.transaction(uses_reserve=False):
         store.change(
             agent.id,
             time.time(),
@@ -171,9 +192,15 @@ def _mark_end(store: Store, agent: Agent, folder: Path) -> None:
 
 def _end_without_record(store: Store, agent: Agent, folder: Path) -> Exit:
     """Nobody holds it, and nobody wrote down how it ended."""
+    end = _probable_end(agent, folder)
+    if end.cause == "failed":
+        _undo_intent(store, agent)
+    return end
+
+
+def _probable_end(agent: Agent, folder: Path) -> Exit:
     now = time.time()
     if agent.pid is None and read_holder(folder) is None:
-        _undo_intent(store, agent)
         return Exit("failed", now, reason="interrupted while creating")
     if agent.boot_id and agent.boot_id != boot_id():
         return Exit("interrupted", now, reason="the machine was restarted")

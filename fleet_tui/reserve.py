@@ -1,4 +1,8 @@
-"""Room kept for a full disk: a file that is given up then, so that agents can still be listed, stopped and killed."""
+"""Disk space kept for a full disk: a file that is deleted when something has to be written all the same.
+
+Listing and stopping agents need no space. The reserve is for what comes after the programs have ended, such as moving
+a worktree to the trash: given up any earlier, a program that fills the disk would take it.
+"""
 
 from __future__ import annotations
 
@@ -14,15 +18,27 @@ LOW_BYTES = 128 << 10
 
 
 def look_after(folder: Path) -> None:
-    """Take the reserve while there is room, and give it up when there is none."""
+    """Take the reserve while there is room."""
     file = folder / "reserve"
     with contextlib.suppress(OSError):
-        found = os.statvfs(folder)
-        free = found.f_bavail * found.f_frsize
-        if free < LOW_BYTES:
-            file.unlink(missing_ok=True)
-        elif free >= ROOM_BYTES and not file.exists():
+        if not file.exists() and _free(folder) >= ROOM_BYTES:
             _take(file)
+
+
+def give_up(folder: Path) -> None:
+    """Delete the reserve if the disk is full."""
+    with contextlib.suppress(OSError):
+        if is_full(folder):
+            (folder / "reserve").unlink(missing_ok=True)
+
+
+def is_full(folder: Path) -> bool:
+    return _free(folder) < LOW_BYTES
+
+
+def _free(folder: Path) -> int:
+    found = os.statvfs(folder)
+    return found.f_bavail * found.f_frsize
 
 
 def _take(file: Path) -> None:

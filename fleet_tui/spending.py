@@ -87,7 +87,7 @@ def _keep(store: Store, changed: Mapping[str, Account]) -> None:
         for agent, account in changed.items()
     }
     # It can all be read again: a store that is busy or newer is no reason to withhold what was found.
-    with contextlib.suppress(StoreError), store.transaction():
+    with contextlib.suppress(StoreError), store.transaction(uses_reserve=False):
         for agent, row in rows.items():
             store.set_spending(agent, row)
 

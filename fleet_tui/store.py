@@ -1,7 +1,8 @@
 """What is true, in one SQLite file per user; the only module with SQL.
 
 Every change is one transaction that also writes a journal line. Readers in other processes notice changes by
-`version()`. A store that is locked, corrupt or newer than this program is an error, never an empty fleet.
+`version()`. A store that is locked, corrupt or newer than this program is an error, never an empty fleet. One that
+cannot be written, on a full disk say, can still be read.
 """
 
 from __future__ import annotations
@@ -16,15 +17,20 @@ from pathlib import Path
 from typing import Any
 
 from fleet_tui import reserve
-from fleet_tui.errors import NotFound, StoreError
+from fleet_tui.errors import NotFound, StoreError, StoreUnwritable
 from fleet_tui.models import ENDED, Agent, Batch, Evidence, FleetState, Prompted, Receipt, Status, Wish
 from fleet_tui.values import asdict, fields, known
 
 SCHEMA_VERSION = 3
 BUSY_SECONDS = 10.0
 WAL_PAUSE = 0.01
+FULL = "disk is full"
+"""In SQLite's words."""
 PRIMARY_CODE = 0xFF
 """SQLite says more in the bits above: that a log is just being recovered, say."""
+_UNWRITABLE = frozenset(
+    {sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY}
+)
 NETWORK_FILESYSTEMS = frozenset(
     {"nfs", "nfs4", "cifs", "smb3", "smbfs", "sshfs", "fuse.sshfs", "9p", "afs", "ceph"}
 )
@@ -64,6 +70,8 @@ class Store:
         self.path = path
         self.is_newer = False
         """The file was written by a newer program: reading works, changing is refused."""
+        self._is_frozen = False
+        """Opened as a file that does not change: SQLite could not make the files that it needs beside it."""
         self._version = -1
         self._busy_seconds = busy_seconds
         self._files_seen = 0
@@ -74,8 +82,14 @@ class Store:
         self._db = self._open()
 
     def _open(self) -> sqlite3.Connection:
+        self._is_frozen = False
         with _as_store_errors(self.path):
-            db = self._connect()
+            try:
+                db = self._connect()
+            except sqlite3.OperationalError as error:
+                if error.sqlite_errorcode & PRIMARY_CODE not in _UNWRITABLE:
+                    raise
+                db = self._connect_frozen(error)
         self._file, self._version = _identity(self.path), -1
         self._files_seen += 1
         return db
@@ -94,6 +108,40 @@ class Store:
         finally:
             os.umask(old)
         return db
+
+    def _connect_frozen(self, why: sqlite3.OperationalError) -> sqlite3.Connection:
+        """Read the file alone: a log beside it needs space to be opened, and is written back when it is closed."""
+        from urllib.parse import quote
+
+        db = sqlite3.connect(
+            f"file:{quote(str(self.path))}?immutable=1",
+            uri=True,
+            isolation_level=None,
+            check_same_thread=False,
+        )
+        try:
+            db.row_factory = sqlite3.Row
+            is_known = db.execute("pragma user_version").fetchone()[0] == SCHEMA_VERSION
+        except sqlite3.DatabaseError:
+            is_known = False
+        if not is_known:
+            db.close()
+            raise why
+        self._is_frozen = True
+        return db
+
+    def refuse_frozen(self) -> None:
+        """Raise StoreUnwritable when the store could only be opened for reading and still can only be."""
+        if self._is_frozen:
+            self._thaw()
+        if self._is_frozen:
+            with _as_store_errors(self.path):
+                raise sqlite3.OperationalError(FULL if reserve.is_full(self.path.parent) else "readonly")
+
+    def _thaw(self) -> None:
+        """Open the store for writing if that has become possible."""
+        frozen, self._db = self._db, self._open()
+        frozen.close()
 
     def _prepare(self, db: sqlite3.Connection) -> None:
         db.row_factory = sqlite3.Row
@@ -144,14 +192,20 @@ class Store:
     # ── transactions ────────────────────────────────────────────────────────────────────────────────────────────
 
     @contextmanager
-    def transaction(self) -> Iterator[None]:
-        """All or nothing. IMMEDIATE, because a transaction that starts as a reader cannot wait to become a writer."""
+    def transaction(self, *, uses_reserve: bool = True) -> Iterator[None]:
+        """All or nothing. IMMEDIATE, because a transaction that starts as a reader cannot wait to become a writer.
+
+        On a full disk the reserve is given up for it, unless it is about what can be recorded later as well.
+        """
         if self.is_newer:
             raise StoreError(
                 f"{self.path} was written by a newer fleet-tui, and this one may only read it",
                 hint="restart with the newer version",
             )
         reserve.look_after(self.path.parent)
+        if uses_reserve:
+            reserve.give_up(self.path.parent)
+        self.refuse_frozen()
         with _as_store_errors(self.path):
             self._db.execute("begin immediate")
             try:
@@ -161,6 +215,19 @@ class Store:
                 if self._db.in_transaction:
                     self._db.execute("rollback")
                 raise
+
+    @contextmanager
+    def waiting_at_most(self, seconds: float) -> Iterator[None]:
+        """Inside, give up sooner on a store that another process keeps locked."""
+        self._set_timeout(min(seconds, self._busy_seconds))
+        try:
+            yield
+        finally:
+            self._set_timeout(self._busy_seconds)
+
+    def _set_timeout(self, seconds: float) -> None:
+        with _as_store_errors(self.path):
+            self._db.execute(f"pragma busy_timeout = {int(seconds * 1000)}")
 
     @contextmanager
     def reading(self) -> Iterator[None]:
@@ -194,6 +261,8 @@ class Store:
     def version(self) -> int:
         """A number that changes when another connection has changed the store, or another file has taken its place."""
         self._keep_up()
+        if self._is_frozen:
+            self._thaw()
         with _as_store_errors(self.path):
             found = int(self._db.execute("pragma data_version").fetchone()[0])
             if found != self._version:
@@ -539,12 +608,14 @@ def _as_store_errors(path: Path) -> Iterator[None]:
     except sqlite3.OperationalError as error:
         text = str(error)
         if "locked" in text or "busy" in text:
-            raise StoreError(
+            raise StoreUnwritable(
                 f"the store {path} stayed locked by another process",
                 hint="try again in a moment",
             ) from error
-        if any(said in text for said in ("disk is full", "disk I/O", "readonly", "unable to open")):
-            raise StoreError(
+        if FULL in text or ("disk I/O" in text and reserve.is_full(path.parent)):
+            raise StoreUnwritable(f"the disk is full: cannot write {path}", hint="make room on it") from error
+        if any(said in text for said in ("disk I/O", "readonly", "unable to open")):
+            raise StoreUnwritable(
                 f"the store {path} cannot be written: {text}", hint="check space and permissions"
             ) from error
         raise StoreError(f"the store {path} failed: {text}", hint="run: fleet doctor") from error

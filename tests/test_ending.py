@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import signal
+import sqlite3
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -13,8 +16,9 @@ from fleet_tui.fleet import Fleet
 from fleet_tui.holder import StopRequest, has_unread_requests
 from fleet_tui.models import Status
 from tests.conftest import processes_of
+from tests.disks import small_disk
 from tests.holders import start_holder, wait_until
-from tests.programs import agent, is_alive, program, start_cli
+from tests.programs import FLEET, agent, is_alive, program, start_cli
 
 SECONDS = 20.0
 FOR_EVER = 99_999.0
@@ -95,3 +99,52 @@ def test_kill_ends_a_setup_command_that_ignores_the_first_request(
     assert killing.communicate(timeout=SECONDS)[0].startswith("one  killed")
     stopping.communicate(timeout=SECONDS)
     assert (killing.returncode, processes_of(one)) == (0, [])
+
+
+# ── a store that cannot be written ──────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.slow
+def test_agents_are_stopped_while_another_process_keeps_the_store_locked(
+    fleet: Fleet, repository: Path, tmp_path: Path
+) -> None:
+    one = fleet.create("one", profile=program(tmp_path, "echoes"))
+    with contextlib.closing(sqlite3.connect(paths.store(), isolation_level=None)) as other:
+        other.execute("begin immediate")
+
+        stopping = start_cli(repository, "stop", "one")
+        out, err = stopping.communicate(timeout=SECONDS)
+
+        assert (stopping.returncode, out.split(), processes_of(one)) == (0, ["one", "stopped"], [])
+        assert "stayed locked" in err
+        killing = start_cli(repository, "kill", "-f", "one")
+        assert "one has ended, but is not recorded in the trash" in killing.communicate(timeout=60)[1]
+        other.execute("rollback")
+    assert fleet.find("one").status is Status.STOPPED
+    assert [kept.agent.name for kept in fleet.kill([fleet.find("one")])] == ["one"]
+
+
+@pytest.mark.slow
+def test_agents_of_a_read_only_state_folder_are_listed_and_stopped(
+    repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with small_disk(tmp_path / "disk", size="8m") as disk:
+        monkeypatch.setenv("XDG_STATE_HOME", str(disk))
+        fleet = Fleet(repository)
+        one = fleet.create("one", profile=program(tmp_path, "echoes"))
+        fleet.close()
+        # No process keeps a file there open for writing any more but the holder: a mount of its own for the command.
+        command = f'mount --bind {disk} {disk} && mount -o remount,bind,ro {disk} && exec "$@"'
+        inside = ["unshare", "--mount", "sh", "-c", command, "sh", *FLEET]
+
+        listed = subprocess.run(
+            [*inside, "list"], cwd=repository, capture_output=True, text=True, check=False
+        )
+        assert (listed.returncode, "one" in listed.stdout) == (0, True), listed.stderr
+        stopped = subprocess.run(
+            [*inside, "stop", "one"], cwd=repository, capture_output=True, text=True, check=False
+        )
+
+        assert (stopped.returncode, stopped.stdout.split()) == (0, ["one", "stopped"]), stopped.stderr
+        assert "cannot be written" in stopped.stderr
+        assert processes_of(one) == []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import stat
 from pathlib import Path
 
@@ -10,7 +11,9 @@ import pytest
 
 from fleet_tui import reserve
 from fleet_tui.fleet import Fleet
+from tests.conftest import processes_of
 from tests.disks import fill, small_disk
+from tests.holders import wait_until
 from tests.programs import program, start_cli
 
 
@@ -44,6 +47,60 @@ def test_on_a_full_disk_agents_are_still_listed_stopped_and_killed(
         assert (disk / "fleet-tui" / "reserve").exists(), "it is taken again"
 
 
+def free_bytes(disk: Path) -> int:
+    found = os.statvfs(disk)
+    return found.f_bavail * found.f_frsize
+
+
+def spoken(folder: Path, *arguments: str) -> tuple[int, str, str]:
+    process = start_cli(folder, *arguments)
+    out, err = process.communicate(timeout=60)
+    return process.returncode, out, err
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("is_reserve_gone", [False, True])
+def test_an_agent_that_eats_every_free_byte_is_listed_stopped_and_killed(
+    repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_reserve_gone: bool
+) -> None:
+    with small_disk(tmp_path / "disk", size="8m") as disk:
+        monkeypatch.setenv("XDG_STATE_HOME", str(disk / "state"))
+        monkeypatch.setenv("XDG_DATA_HOME", str(disk / "data"))
+        fleet = Fleet(repository)
+        calm = fleet.create("calm", profile=program(tmp_path, "stubborn"))
+        eater = fleet.create("eater", profile=program(tmp_path, "eats", disk / "eaten"))
+        fleet.close()
+        (disk / "eaten").touch()
+        wait_until(lambda: free_bytes(disk) == 0, "a full disk")
+        if is_reserve_gone:
+            (disk / "state" / "fleet-tui" / "reserve").unlink()
+            wait_until(lambda: free_bytes(disk) == 0, "a full disk again")
+
+        code, out, err = spoken(repository, "list", "--json")
+        assert (code, {one["name"] for one in json.loads(out)}) == (0, {"calm", "eater"})
+        assert "the disk is full" in err
+        assert (disk / "state" / "fleet-tui" / "reserve").exists() is not is_reserve_gone
+
+        code, out, err = spoken(repository, "stop", "calm")
+        assert (code, out.split()) == (0, ["calm", "stopped"])
+        assert "the disk is full" in err
+        assert processes_of(calm) == []
+
+        code, out, err = spoken(repository, "kill", "-f", "eater")
+        assert processes_of(eater) == []
+        if is_reserve_gone:
+            assert code != 0
+            assert "eater has ended" in err
+            (disk / "eaten").unlink()
+            called(repository, "kill", "-f", "eater")
+        else:
+            assert (code, out.split()[:2]) == (0, ["eater", "killed,"])
+        (disk / "eaten").unlink(missing_ok=True)
+        [listed] = json.loads(called(repository, "list", "--json"))
+        assert (listed["name"], listed["status"]) == ("calm", "stopped")
+        assert called(repository, "undo", "eater").startswith("eater")
+
+
 def test_the_reserve_holds_real_room_and_is_nobody_elses(tmp_path: Path) -> None:
     reserve.look_after(tmp_path)
 
@@ -58,10 +115,15 @@ def test_the_reserve_is_not_taken_where_little_is_left_and_given_up_where_nothin
         assert list(disk.iterdir()) == []
 
         (disk / "reserve").write_bytes(b"x" * 4096)
+        reserve.give_up(disk)
+        assert (disk / "reserve").exists()
         fill(disk)
         reserve.look_after(disk)
+        assert (disk / "reserve").exists(), "only for what has to be written"
+        reserve.give_up(disk)
         assert not (disk / "reserve").exists()
 
 
 def test_a_folder_that_is_gone_fails_nobody(tmp_path: Path) -> None:
     reserve.look_after(tmp_path / "gone")
+    reserve.give_up(tmp_path / "gone")

@@ -18,10 +18,10 @@ from typing import Any
 import pytest
 
 from fleet_tui import store as store_module
-from fleet_tui.errors import NotFound, StoreError
+from fleet_tui.errors import NotFound, StoreError, StoreUnwritable
 from fleet_tui.models import Agent, Batch, Evidence, Status
 from fleet_tui.store import SCHEMA_VERSION, Store
-from tests.disks import make_read_only, small_disk
+from tests.disks import fill, make_read_only, small_disk
 from tests.holders import wait_until
 
 BATCH = Batch("b1", "/project", 1.0, "the prompt")
@@ -499,3 +499,20 @@ def test_a_store_that_a_newer_program_has_taken_over_meanwhile_is_only_read(path
     with pytest.raises(StoreError, match="newer"), store.transaction():
         pass
     store.close()
+
+
+def test_a_store_on_a_full_disk_is_read_and_written_again_once_there_is_room(tmp_path: Path) -> None:
+    with small_disk(tmp_path / "disk") as folder:
+        with closing(Store(folder / "fleet.db")) as first:
+            add(first, agent("one"))
+        # The last to close it has removed the files beside it, and there is no room for new ones.
+        filler = fill(folder)
+        with closing(Store(folder / "fleet.db")) as store:
+            assert [one.name for one in store.agents()] == ["one"]
+            assert [one.name for one in store.state().agents] == ["one"]
+            with pytest.raises(StoreUnwritable, match="the disk is full"):
+                add(store, agent("two"))
+
+            filler.unlink()
+            add(store, agent("two"))
+            assert [one.name for one in store.agents()] == ["one", "two"]

@@ -18,6 +18,7 @@ from fleet_tui.cli.group import (
     open_fleet,
     say,
     shortened,
+    tell_unwritable,
 )
 
 if TYPE_CHECKING:
@@ -40,6 +41,7 @@ def stop(patterns: tuple[str, ...], batch: str | None) -> None:
     fleet = open_fleet()
     stopped = fleet.stop(fleet.match(patterns, batch=batch, but_not=_gone()))
     _show([(agent.name, str(agent.status)) for agent in stopped])
+    tell_unwritable(fleet)
 
 
 @cli.command()

@@ -101,6 +101,14 @@ def say_json(value: object, *, indent: int | None = None) -> None:
     click.echo(to_json(value, indent=indent))
 
 
+def tell_unwritable(fleet: Fleet) -> None:
+    """Say on standard error that the store could not be brought up to date, and why."""
+    if fleet.unwritable is not None:
+        say(f"fleet: {fleet.unwritable.message}; what agents did is recorded later", err=True)
+    elif fleet.is_disk_full():
+        say("fleet: the disk is full where agents are recorded; make room on it", err=True)
+
+
 def terminal_size() -> tuple[int, int] | None:
     try:
         size = os.get_terminal_size(sys.stdout.fileno())

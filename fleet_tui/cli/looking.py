@@ -10,7 +10,16 @@ from typing import TYPE_CHECKING
 
 import click
 
-from fleet_tui.cli.group import cli, in_color, is_unread, name_argument, open_fleet, say, terminal_size
+from fleet_tui.cli.group import (
+    cli,
+    in_color,
+    is_unread,
+    name_argument,
+    open_fleet,
+    say,
+    tell_unwritable,
+    terminal_size,
+)
 from fleet_tui.cli.sampling import primed
 from fleet_tui.errors import FleetError, NotFound, UsageError
 from fleet_tui.text import block
@@ -45,6 +54,7 @@ def list_(grouped: bool, everywhere: bool, watch: bool, as_json: bool, repair: b
     click.echo(
         _listing(fleet, grouped=grouped, everywhere=everywhere, color=color, as_json=as_json), color=True
     )
+    tell_unwritable(fleet)
 
 
 def _listing(fleet: Fleet, *, grouped: bool, everywhere: bool, color: bool, as_json: bool = False) -> str:
