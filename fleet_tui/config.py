@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
-from fleet_tui import paths
+from fleet_tui import bounded_files, paths
 from fleet_tui.errors import FleetError, NotFound, UsageError
 from fleet_tui.names import is_pattern
 from fleet_tui.values import dataclass, field, fields, replace
@@ -30,6 +30,15 @@ NOTIFY_EVENTS = ("blocked", "done", "error", "limited")
 TERMINAL_WAYS = ("auto", "osc9", "osc777", "bell", "off")
 DEFAULT = "default"
 """The origin of a value that no file sets."""
+
+INCLUDE_FILE = ".worktreeinclude"
+"""In a project's root: patterns, as in a .gitignore, of files that every worktree gets a copy of."""
+MAX_BYTES = 256 << 10
+"""Of a configuration."""
+MAX_INCLUDE_BYTES = 64 << 10
+MAX_DOTS = 100
+"""In one line of a configuration: each level of a dotted key is looked up from the top."""
+MAX_WARNINGS = 20
 
 _EDIT_HINT = "fix it or run: fleet config --edit"
 
@@ -369,7 +378,7 @@ def load(project: Path | None) -> Config:
     origins: dict[str, str] = {}
     warnings: list[str] = []
     for file in files:
-        document = read(file)
+        document = read(file, inside=project if file != files[0] else None)
         for key, value in _settings(document, file, warnings):
             if key == "notify.command" and file != files[0]:
                 # Whoever opens a dashboard in a repository has not agreed to run its programs.
@@ -403,24 +412,40 @@ def _with_fallbacks(config: Config, origins: dict[str, str], project: Path | Non
     return replace(config, origins=origins)
 
 
-def read(file: Path) -> dict[str, Any]:
-    """The file as TOML, or nothing where there is no file."""
+def read(file: Path, *, inside: Path | None = None) -> dict[str, Any]:
+    """The file as TOML, or nothing where there is no file; one of a repository must lie inside it."""
+    text = _text(file, inside=inside)
+    return {} if text is None else _parse(text, file)
+
+
+def _text(file: Path, *, inside: Path | None = None, limit: int = MAX_BYTES) -> str | None:
     try:
-        text = file.read_bytes().decode("utf-8-sig")
+        return bounded_files.read(file, inside=inside, limit=limit).decode("utf-8-sig")
     except (FileNotFoundError, NotADirectoryError):
-        return {}
+        return None
     except UnicodeDecodeError as error:
         raise UsageError(f"{file}: not valid UTF-8 at byte {error.start}", hint=_EDIT_HINT) from error
     except OSError as error:
         raise FleetError(
             f"cannot read {file}: {error.strerror}", hint="check the file and its permissions"
         ) from error
-    return _parse(text, file)
+
+
+def read_include(project: Path) -> tuple[str, ...]:
+    """The patterns of a project's include file, without comments and empty lines."""
+    text = _text(project / INCLUDE_FILE, inside=project, limit=MAX_INCLUDE_BYTES) or ""
+    entries = map(str.strip, text.splitlines())
+    return tuple(
+        entry for entry in entries if entry.strip("!/") and not entry.startswith("#") and "\0" not in entry
+    )
 
 
 def _parse(text: str, file: Path) -> dict[str, Any]:
     import tomllib
 
+    for number, line in enumerate(text.split("\n"), 1):
+        if line.count(".") > MAX_DOTS:
+            raise UsageError(f"{file}:{number}: more than {MAX_DOTS} dots in one line", hint=_EDIT_HINT)
     try:
         return tomllib.loads(text)
     except RecursionError as error:
@@ -444,7 +469,7 @@ def _settings(document: dict[str, Any], file: Path, warnings: list[str]) -> Iter
     """Each known key of a document with its value converted; unknown keys become warnings."""
     for section, content in document.items():
         if section not in _SECTIONS:
-            warnings.append(_unknown(section, file))
+            _warn_unknown(section, file, warnings)
         elif not isinstance(content, dict):
             raise UsageError(f"{file}: {section} must be a table, written as [{section}]", hint=_EDIT_HINT)
         elif section == "env":
@@ -457,7 +482,15 @@ def _settings(document: dict[str, Any], file: Path, warnings: list[str]) -> Iter
                     yield key, _converted(key, value, file)
                     warnings += _rule_warnings(value, file) if key == "approve.rules" else ()
                 else:
-                    warnings.append(_unknown(key, file))
+                    _warn_unknown(key, file, warnings)
+
+
+def _warn_unknown(key: str, file: Path, warnings: list[str]) -> None:
+    """The first of them in words; looking for what each may have meant takes its time."""
+    if len(warnings) < MAX_WARNINGS:
+        warnings.append(_unknown(key, file))
+    elif len(warnings) == MAX_WARNINGS:
+        warnings.append(f"{file}: more keys that are unknown")
 
 
 def _rule_warnings(rules: list[dict[str, Any]], file: Path) -> Iterator[str]:
@@ -480,11 +513,15 @@ def _converted(key: str, value: object, file: Path) -> object:
 def _variable(name: str, value: object, file: Path) -> str:
     problem = _variable_problem(name)
     if problem:
-        raise UsageError(f"{file}: env.{name} {problem}", hint=_EDIT_HINT)
-    if isinstance(value, int | float) and not isinstance(value, bool):
+        raise UsageError(f"{file}: env.{_printable(name)} {problem}", hint=_EDIT_HINT)
+    if isinstance(value, float) or (
+        isinstance(value, int) and not isinstance(value, bool) and -(2**63) <= value < 2**64
+    ):
         return str(value)
     if not isinstance(value, str) or "\0" in value:
-        raise UsageError(f"{file}: env.{name} must be a string, not {_shown(value)}", hint=_EDIT_HINT)
+        raise UsageError(
+            f"{file}: env.{_printable(name)} must be a string, not {_shown(value)}", hint=_EDIT_HINT
+        )
     return value
 
 
@@ -493,7 +530,8 @@ def _chords(action: str, value: object, file: Path) -> tuple[str, ...]:
     chords = (value,) if isinstance(value, str) else value
     if not isinstance(chords, list | tuple) or not all(isinstance(chord, str) for chord in chords):
         raise UsageError(
-            f"{file}: keys.{action} must be a key or a list of keys, not {_shown(value)}", hint=_EDIT_HINT
+            f"{file}: keys.{_printable(action)} must be a key or a list of keys, not {_shown(value)}",
+            hint=_EDIT_HINT,
         )
     return tuple(chords)
 
@@ -506,8 +544,15 @@ def _variable_problem(name: str) -> str:
     return ""
 
 
+def _printable(name: str) -> str:
+    return name if name.isprintable() and len(name) <= 60 else ascii(name)[:60]
+
+
 def _shown(value: object) -> str:
-    text = repr(value)
+    try:
+        text = repr(value)
+    except (RecursionError, ValueError):  # nested too deeply, or a number of more than 4300 digits
+        return f"such a {type(value).__name__}"
     return text if len(text) <= 60 else text[:57] + "..."
 
 
@@ -534,6 +579,8 @@ def _unknown(key: str, file: Path | None = None) -> str:
 
 
 def _nearest(key: str) -> str:
+    if len(key) > 80:
+        return ""
     import difflib
 
     return next(iter(difflib.get_close_matches(key, KEYS, n=1, cutoff=0.7)), "")
@@ -649,7 +696,7 @@ def set_value(file: Path, key: str, text: str) -> None:
 
     value = value_from_text(key, text)
     before = read(file)
-    source = file.read_bytes().decode("utf-8-sig") if file.exists() else ""
+    source = _text(file) or ""
     section, _, name = key.partition(".")
     try:
         document = tomlkit.parse(source)

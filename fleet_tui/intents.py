@@ -31,6 +31,8 @@ class Intent:
     """The prompt, where it is to be typed; empty when it stands in the arguments."""
     setup: tuple[str, ...] = ()
     credential_files: tuple[str, ...] = ()
+    include: tuple[str, ...] = ()
+    """The lines of the project's include file, as they were when this was planned."""
     env: Mapping[str, str] | None = None
     permission_mode: str = "ask"
     policy: Mapping[str, Any] | None = None
@@ -49,7 +51,7 @@ class Intent:
     @classmethod
     def read(cls, values: Mapping[str, Any]) -> Intent:
         found = known(cls, values)
-        for name in ("argv", "setup", "credential_files"):
+        for name in ("argv", "setup", "credential_files", "include"):
             found[name] = tuple(found.get(name, ()))
         try:
             return cls(**found)

@@ -192,7 +192,9 @@ class Worker:
         from fleet_tui import setup_files
 
         try:
-            copied = setup_files.copy(Path(intent.repository), Path(intent.worktree), intent.credential_files)
+            copied = setup_files.copy(
+                Path(intent.repository), Path(intent.worktree), intent.credential_files, intent.include
+            )
         except OSError as error:
             _undo(agent, intent)
             return f"copying files into the worktree: {error}"

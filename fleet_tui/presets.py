@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from fleet_tui import paths
+from fleet_tui import bounded_files, paths
 from fleet_tui.config import KEYS, PATH, TYPES, Kind, Unfit, read, write
 from fleet_tui.errors import FleetError, NotFound, Refused, UsageError
 
@@ -36,10 +36,11 @@ def detect_type(project: Path) -> str:
 
 def _pyproject_weight(project: Path) -> int:
     """A package or application counts in full, a file that only configures tools hardly."""
+    file = project / "pyproject.toml"
     try:
-        text = (project / "pyproject.toml").read_text("utf-8", "replace")
+        text = bounded_files.read(file, inside=project).decode("utf-8", "replace")
     except OSError:
-        return 0
+        return int(file.is_file())
     return 4 if re.search(r"(?m)^\[(project|build-system|tool\.poetry)\]", text) else 1
 
 
@@ -227,9 +228,10 @@ def _set_aside(legacy: Path) -> Path:
 def _ignore_worktrees(project: Path) -> list[Path]:
     """Keep worktrees out of git's sight, where the project has a .gitignore to say so in."""
     file = project / ".gitignore"
-    if not file.is_file():
+    try:
+        content = bounded_files.read(file, inside=project)
+    except OSError:
         return []
-    content = file.read_bytes()
     covered = {b".aifleet", b".aifleet/worktrees", b".aifleet/*"}
     if any(line.strip().strip(b"/") in covered for line in content.splitlines()):
         return []

@@ -16,7 +16,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, cast
 
-from fleet_tui import paths
+from fleet_tui import bounded_files, paths
 from fleet_tui.config import PERMISSION_MODES, Config
 from fleet_tui.errors import FleetError, NotFound, Refused, UsageError
 from fleet_tui.input_box import FRAMES, BoxRule
@@ -206,7 +206,7 @@ def _overlaid(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, A
 
 def _read(file: Path) -> dict[str, Any]:
     try:
-        return _parsed(file.read_bytes())
+        return _parsed(bounded_files.read(file))
     except OSError as error:
         raise FleetError(f"cannot read {file}: {error.strerror}", hint="check its permissions") from error
     except (ValueError, RecursionError) as error:

@@ -1,9 +1,9 @@
 """Copies files that git ignores, such as credentials, from a project into a new worktree.
 
-What to copy is named by `setup.credential_files` and by `.worktreeinclude` in the project's root. Only what
-lies inside the repository is read, only inside the worktree is written, and nothing there is ever
-overwritten: a file that git tracks exists already. A file that is missing or refused is named, never an
-error. Git itself is not asked.
+What to copy is named by `setup.credential_files` and by the lines of `.worktreeinclude`, both passed in: a launcher
+copies what the user has trusted, not what the repository says by then. Only what lies inside the repository is read,
+only inside the worktree is written, and nothing there is ever overwritten: a file that git tracks exists already. A
+file that is missing or refused is named, never an error. Git itself is not asked.
 
 A link is followed, so that an agent which writes to its copy does not write into the project; inside a
 copied folder, a relative link that stays within that folder remains a link.
@@ -12,19 +12,23 @@ copied folder, a relative link that stays within that folder remains a link.
 from __future__ import annotations
 
 import os
-import re
 import stat
-from collections.abc import Callable, Iterator, Sequence
+import time
+from collections.abc import Iterator, Sequence
 from pathlib import Path, PurePosixPath
+from typing import IO
 
+from fleet_tui.config import INCLUDE_FILE
+from fleet_tui.globs import Glob
 from fleet_tui.names import is_pattern
 from fleet_tui.values import dataclass, field
 
-INCLUDE_FILE = ".worktreeinclude"
 MAX_FILES = 10_000
 """Of one folder; a larger one is better made anew by a setup command."""
 MAX_BYTES = 512 * 1024 * 1024
 """Of one folder or file."""
+SEARCH_SECONDS = 10.0
+"""How long patterns are looked for in a project."""
 
 _NOT_SEARCHED = frozenset(
     {".git", ".aifleet", "node_modules", ".venv", "venv", "__pycache__", ".tox", ".nox", ".mypy_cache"}
@@ -47,22 +51,42 @@ class _Refusal(Exception):
     """This path is not copied, for the reason in its text."""
 
 
-def copy(project: Path, worktree: Path, patterns: Sequence[str]) -> Copied:
-    """Copy the files that the patterns and the project's include file name, as far as that is safe."""
-    job = _Job(project.resolve(), worktree.resolve(), Copied())
-    for pattern in patterns:
-        try:
-            names = _named(job, pattern)
-        except _Refusal as refusal:
-            job.result.refused.append((pattern, str(refusal)))
-            continue
+def copy(
+    project: Path,
+    worktree: Path,
+    patterns: Sequence[str],
+    include: Sequence[str] = (),
+    *,
+    seconds: float = SEARCH_SECONDS,
+) -> Copied:
+    """Copy the files that the patterns and the lines of an include file name, as far as that is safe."""
+    job = _Job(project.resolve(), worktree.resolve(), Copied(), time.monotonic() + seconds)
+    for pattern, names in _all_named(job, patterns):
         for name in names:
             job.take(name)
         if not names or (not is_pattern(pattern) and not os.path.lexists(job.project / names[0])):
             job.result.missing.append(pattern)
-    for name in _included(job):
+    for name in _included(job, include):
         job.take(name)
     return job.result
+
+
+def chosen(
+    project: Path, patterns: Sequence[str], include: Sequence[str], *, seconds: float = SEARCH_SECONDS
+) -> list[str]:
+    """The relative paths that `copy` would copy now, in order; nothing is read."""
+    job = _Job(project.resolve(), Path(os.devnull), Copied(), time.monotonic() + seconds)
+    found = [name for _, names in _all_named(job, patterns) for name in names]
+    found += _included(job, include)
+    return [name for name in dict.fromkeys(found) if os.path.lexists(job.project / name)]
+
+
+def _all_named(job: _Job, patterns: Sequence[str]) -> Iterator[tuple[str, list[str]]]:
+    for pattern in patterns:
+        try:
+            yield pattern, _named(job, pattern)
+        except _Refusal as refusal:
+            job.result.refused.append((pattern, str(refusal)))
 
 
 def _named(job: _Job, pattern: str) -> list[str]:
@@ -91,7 +115,8 @@ def _named(job: _Job, pattern: str) -> list[str]:
 class _Rule:
     """One line of the include file, with the meaning it has in a .gitignore."""
 
-    matches: Callable[[str], object]
+    glob: Glob
+    is_anchored: bool
     is_negative: bool
     is_folder: bool
     literal: str = ""
@@ -106,70 +131,28 @@ class _Rule:
         is_anchored = "/" in body
         body = body.lstrip("/")
         is_literal = is_anchored and not is_negative and not is_pattern(body) and "\\" not in body
-        expression = re.compile(("" if is_anchored else "(?:.*/)?") + _expression(body), re.DOTALL)
-        return _Rule(expression.fullmatch, is_negative, is_folder, body if is_literal else "")
+        return _Rule(Glob(body), is_anchored, is_negative, is_folder, body if is_literal else "")
+
+    def matches(self, path: str) -> bool:
+        """A pattern without a slash is for names in any folder."""
+        return self.glob.matches(path if self.is_anchored else path.rpartition("/")[2])
 
 
-_PIECE = re.compile(r"(?:(?<=/)|^)\*\*/|(?<=/)\*\*$|\*+|\?|\[!?\]?[^\]/]*\]|\\.|.", re.DOTALL)
-
-
-def _expression(pattern: str) -> str:
-    """A .gitignore pattern as a regular expression over a relative path."""
-    pieces = _PIECE.findall(pattern)
-    ends_deep = pattern.endswith("/**")
-    return "".join(
-        ".+" if ends_deep and place == len(pieces) - 1 else _piece_expression(piece)
-        for place, piece in enumerate(pieces)
-    )
-
-
-def _piece_expression(piece: str) -> str:
-    if piece == "**/":
-        return "(?:.*/)?"
-    if piece.startswith("*"):
-        return "[^/]*"
-    if piece == "?":
-        return "[^/]"
-    if len(piece) > 1:
-        return _character_class(piece) if piece.startswith("[") else re.escape(piece[1:])
-    return re.escape(piece)
-
-
-def _character_class(piece: str) -> str:
-    body = piece[1:-1]
-    sign = "^/" if body[:1] in ("!", "^") else ""
-    body = (body[1:] if sign else body).replace("\\", "\\\\").replace("[", "\\[").replace("]", "\\]")
-    expression = f"(?!/)[{sign}{body}]"
-    try:
-        re.compile(expression)
-    except re.error:  # such as [z-a]; it matches nothing, as in git
-        return "(?!)"
-    return expression
-
-
-def _included(job: _Job) -> list[str]:
-    """What the include file asks for; a file that cannot be read is named, not an error."""
-    file = job.project / INCLUDE_FILE
-    try:
-        text = file.read_bytes().decode("utf-8-sig")
-    except FileNotFoundError:
-        return []
-    except (OSError, UnicodeDecodeError) as error:
-        reason = (error.strerror or "cannot be read") if isinstance(error, OSError) else "is not valid UTF-8"
-        job.result.refused.append((INCLUDE_FILE, reason))
-        return []
+def _included(job: _Job, lines: Sequence[str]) -> list[str]:
+    """What the lines of an include file ask for."""
     rules = []
-    for line in text.splitlines():
-        entry = line.strip()
-        if not entry or entry.startswith("#") or "\0" in entry or not entry.strip("!/"):
-            continue
+    for entry in lines:
         if ".." in PurePosixPath(entry.lstrip("!/")).parts:
             job.result.refused.append((entry, "contains '..'"))
         else:
             rules.append(_Rule.parse(entry))
     if all(rule.literal for rule in rules):
         return [rule.literal for rule in rules if _fits(job.project / rule.literal, rule)]
-    return list(_search(job, rules))
+    try:
+        return list(_search(job, rules))
+    except _Refusal as refusal:
+        job.result.refused.append((INCLUDE_FILE, str(refusal)))
+        return []
 
 
 def _fits(path: Path, rule: _Rule) -> bool:
@@ -179,6 +162,8 @@ def _fits(path: Path, rule: _Rule) -> bool:
 def _search(job: _Job, rules: Sequence[_Rule], folder: str = "") -> Iterator[str]:
     """Relative paths that the rules choose, in order; a chosen folder stands for all that is in it."""
     named = frozenset(part for rule in rules if rule.literal for part in _ancestors(rule.literal))
+    if time.monotonic() > job.deadline:
+        raise _Refusal("takes too long to look for; name the folders in the pattern")
     try:
         with os.scandir(job.project / folder) as found:
             children = sorted(found, key=lambda entry: entry.name)
@@ -222,6 +207,8 @@ class _Job:
     project: Path
     worktree: Path
     result: Copied
+    deadline: float
+    """Of the monotonic clock, for all searching."""
 
     def take(self, name: str) -> None:
         """Copy one path, or record why not; a path that does not exist is left to the caller."""
@@ -271,15 +258,16 @@ class _Job:
         return target
 
     def _copy_file(self, source: Path, name: str) -> bool:
-        status = source.stat()
-        if not stat.S_ISREG(status.st_mode):
-            raise _Refusal("is not a regular file")
-        if status.st_size > MAX_BYTES:
-            raise _Refusal(f"is larger than {MAX_BYTES // 2**20} MB")
-        target = self._destination(name)
-        if target is None:
-            return False
-        _write_copy(source, target, status)
+        _check_file(source.stat())
+        # What is there by now may be something else: opening it must not wait, and it is looked at once more.
+        flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+        with os.fdopen(os.open(source, flags), "rb") as reading:
+            status = os.fstat(reading.fileno())
+            _check_file(status)
+            target = self._destination(name)
+            if target is None:
+                return False
+            _write_copy(reading, target, status)
         return True
 
     def _copy_folder(self, source: Path, name: str, top: Path) -> bool:
@@ -336,20 +324,27 @@ def _check_size(folder: Path) -> None:
             raise _Refusal(f"is larger than {MAX_BYTES // 2**20} MB; let a setup command make it")
 
 
-def _write_copy(source: Path, target: Path, status: os.stat_result) -> None:
+def _check_file(status: os.stat_result) -> None:
+    if not stat.S_ISREG(status.st_mode):
+        raise _Refusal("is not a regular file")
+    if status.st_size > MAX_BYTES:
+        raise _Refusal(f"is larger than {MAX_BYTES // 2**20} MB")
+
+
+def _write_copy(reading: IO[bytes], target: Path, status: os.stat_result) -> None:
     """The content and mode of a file under a new name; nothing is left behind when it fails."""
-    mode = status.st_mode & 0o777
-    with source.open("rb") as reading:
-        # Refuses links and existing files, and is never readable by more people than the original.
-        descriptor = os.open(
-            target, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600
-        )
-        try:
-            with os.fdopen(descriptor, "wb") as writing:
-                while block := reading.read(1 << 20):
-                    writing.write(block)
-                os.fchmod(descriptor, mode)
-            os.utime(target, ns=(status.st_atime_ns, status.st_mtime_ns))
-        except OSError:
-            target.unlink(missing_ok=True)
-            raise
+    # Refuses links and existing files, and is never readable by more people than the original.
+    descriptor = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    try:
+        with os.fdopen(descriptor, "wb") as writing:
+            left = MAX_BYTES
+            while block := reading.read(min(1 << 20, left + 1)):
+                left -= len(block)
+                if left < 0:
+                    raise _Refusal(f"is larger than {MAX_BYTES // 2**20} MB")
+                writing.write(block)
+            os.fchmod(descriptor, status.st_mode & 0o777)
+        os.utime(target, ns=(status.st_atime_ns, status.st_mtime_ns))
+    except (OSError, _Refusal):
+        target.unlink(missing_ok=True)
+        raise

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
+import time
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fleet_tui import setup_files
-from fleet_tui.setup_files import Copied, copy
+from fleet_tui.config import read_include
+from fleet_tui.errors import FleetError
+from fleet_tui.setup_files import Copied, chosen, copy
 
 
 @pytest.fixture
@@ -190,9 +193,8 @@ def test_a_worktree_inside_the_project_is_not_copied_into_itself(project: Path) 
     put(worktree, ".git", "gitdir: elsewhere")
     put(worktree, "local.env")
     put(project, ".aifleet/worktrees/two/.git", "gitdir: elsewhere")
-    put(project, ".worktreeinclude", "*.env\n")
 
-    result = copy(project, worktree, [".aifleet", ".aifleet/worktrees/two"])
+    result = copy(project, worktree, [".aifleet", ".aifleet/worktrees/two"], ["*.env"])
 
     assert result.refused == [
         (".aifleet", "contains the worktree itself"),
@@ -261,7 +263,7 @@ def test_the_include_file_reads_like_a_gitignore(
         put(project, name)
     put(project, ".worktreeinclude", lines + "\n")
 
-    result = copy(project, worktree, [])
+    result = copy(project, worktree, [], read_include(project))
 
     assert files_in(worktree) == expected
     assert (result.missing, result.refused) == ([], [])
@@ -276,18 +278,50 @@ def test_a_named_pattern_is_anchored_at_the_root(project: Path, worktree: Path) 
 def test_the_include_file_cannot_reach_outside(project: Path, worktree: Path) -> None:
     put(project.parent, "secret")
     (project / "link").symlink_to("../secret")
-    put(project, ".worktreeinclude", "../secret\nlink\n/link\n")
 
-    result = copy(project, worktree, [])
+    result = copy(project, worktree, [], ["../secret", "link", "/link"])
 
     assert files_in(worktree) == set()
     assert ("../secret", "contains '..'") in result.refused
     assert ("link", "leads outside the repository") in result.refused
 
 
-def test_an_include_file_that_cannot_be_read_is_named(project: Path, worktree: Path) -> None:
+def test_an_include_file_that_cannot_be_read_is_named(project: Path) -> None:
     (project / ".worktreeinclude").write_bytes(b"\xff\xfe")
-    assert copy(project, worktree, []).refused == [(".worktreeinclude", "is not valid UTF-8")]
+    with pytest.raises(FleetError, match=r"\.worktreeinclude: not valid UTF-8 at byte 0"):
+        read_include(project)
+
+
+def test_only_the_lines_that_are_passed_in_are_followed(project: Path, worktree: Path) -> None:
+    put(project, ".env")
+    put(project, ".worktreeinclude", "*\n")
+    assert copy(project, worktree, [], []) == Copied()
+
+
+def test_what_would_be_copied_is_named_without_copying(project: Path) -> None:
+    for name in TREE:
+        put(project, name)
+    assert chosen(project, [".env", "nothing", "../x"], ["/.env", "secrets/*.pem"]) == [
+        ".env",
+        "secrets/a.pem",
+        "secrets/b.pem",
+    ]
+
+
+@pytest.mark.parametrize("bomb", ["*a" * 30 + "*b", "**/a/" * 30 + "b"])
+def test_a_pattern_made_to_hang_is_matched_at_once(project: Path, worktree: Path, bomb: str) -> None:
+    put(project, "a" * 200)
+    put(project, "a/" * 60 + "c")
+    began = time.monotonic()
+    assert copy(project, worktree, [bomb], [bomb]).copied == []
+    assert time.monotonic() - began < 2
+
+
+def test_looking_for_patterns_ends_in_time(project: Path, worktree: Path) -> None:
+    put(project, "deep/a.env")
+    result = copy(project, worktree, ["*.env"], ["*.env"], seconds=-1)
+    assert [name for name, _ in result.refused] == ["*.env", ".worktreeinclude"]
+    assert "takes too long" in result.refused[0][1]
 
 
 @given(line=st.text(max_size=15), path=st.text("ab/.[]*", min_size=1, max_size=12))
