@@ -149,6 +149,49 @@ class Batch:
 
 
 @dataclass(frozen=True, slots=True)
+class Ignored:
+    """A file or folder that git ignores; a folder's path ends with a slash."""
+
+    path: str
+    size: int
+
+
+KEPT_IGNORED = 20 << 20
+"""Bytes of ignored files that are kept, smallest first, of a worktree that leaves the trash before its time."""
+
+
+@dataclass(frozen=True, slots=True)
+class Contents:
+    """What a worktree in the trash holds besides commits."""
+
+    size: int = 0
+    uncommitted: tuple[str, ...] = ()
+    """Changed and untracked files, which a ref keeps when it leaves the trash."""
+    ignored: tuple[Ignored, ...] = ()
+    """What no ref keeps, smallest first."""
+    obstacles: tuple[tuple[str, str], ...] = ()
+    """Why it cannot leave the trash, each with what to do about it."""
+    saved: str = ""
+    """The ref that keeps its work while it is being deleted."""
+
+    @property
+    def kept(self) -> tuple[Ignored, ...]:
+        """The ignored files that an archive keeps when it leaves the trash before its time."""
+        total, kept = 0, []
+        for one in self.ignored:
+            total += one.size
+            if total > KEPT_IGNORED:
+                break
+            kept.append(one)
+        return tuple(kept)
+
+    @property
+    def too_large(self) -> tuple[Ignored, ...]:
+        """The ignored files that no archive keeps."""
+        return self.ignored[len(self.kept) :]
+
+
+@dataclass(frozen=True, slots=True)
 class Base:
     """What a branch can start from."""
 

@@ -6,6 +6,7 @@ import os
 import shutil
 import subprocess
 import sys
+import tarfile
 import tempfile
 from pathlib import Path
 
@@ -446,12 +447,32 @@ def test_another_filesystem_is_refused_and_nothing_has_changed(repo: Path, place
     assert git.worktrees(git.discover(repo))[1].lock_reason == "alive"
 
 
-def test_a_record_that_cannot_be_read_is_an_error_and_not_an_empty_trash(place: Path, trash: Path) -> None:
+@pytest.mark.parametrize("damage", ["{", "[]", '{"original": 5}', None])
+def test_a_worktree_whose_record_is_damaged_or_lost_comes_back_and_hides_no_other(
+    repo: Path, place: Path, trash: Path, damage: str | None
+) -> None:
+    other = discard(worktree(repo, "other", place.with_name("other")), trash)
+    work_in(place)
+    before = picture(place)
     moved = discard(place, trash)
-    moved.path.with_name(f"{moved.path.name}.json").write_text("{")
+    record = moved.path.with_name(f"{moved.path.name}.json")
+    record.unlink() if damage is None else record.write_text(damage)
 
-    with pytest.raises(FleetError, match="cannot be read"):
-        git.trashed(trash)
+    assert {item.path for item in git.trashed(trash)} == {moved.path, other.path}
+    assert git.find(trash / "nothing", original=place, branch="side") is None
+    found = git.find(moved.path, original=place, branch="side")
+    assert found is not None
+    assert git.from_trash(found.path) == git.Restored(place, "side", "")
+    assert picture(place) == before
+
+
+def test_a_damaged_record_does_not_keep_a_worktree_of_that_name_from_being_trashed(
+    place: Path, trash: Path
+) -> None:
+    trash.mkdir()
+    (trash / "side.earlier.json").write_text("{")
+
+    assert discard(place, trash).path.is_dir()
 
 
 # ── killed in between ──
@@ -484,7 +505,11 @@ def test_a_return_that_was_killed_is_finished_by_the_next(place: Path, trash: Pa
     assert picture(place) == before
 
 
-@pytest.mark.parametrize("step", ["save", "_write_record", "remove_tree"])
+EMPTYING = ["save", "pack", "_write_record", "_rename", "remove_tree"]
+"""The steps of emptying at which it may be killed, in order."""
+
+
+@pytest.mark.parametrize("step", EMPTYING)
 def test_an_emptying_that_was_killed_is_finished_by_the_next(
     repo: Path, place: Path, trash: Path, step: str
 ) -> None:
@@ -495,8 +520,33 @@ def test_an_emptying_that_was_killed_is_finished_by_the_next(
     ref = git.empty(moved)
 
     assert call(repo, "show", f"{ref}:new file") == "untracked"
-    assert list(trash.iterdir()) == []
+    assert list(trash.iterdir()) == [git.archive_of(moved.path)]
     assert entries(repo) == []
+
+
+@pytest.mark.parametrize("step", EMPTYING)
+def test_an_emptying_that_was_killed_is_undone_whole_or_has_saved_everything(
+    repo: Path, place: Path, trash: Path, step: str
+) -> None:
+    work_in(place)
+    before = picture(place)
+    moved = discard(place, trash)
+    die_at("empty", step, trash)
+
+    if step != "remove_tree":
+        assert git.from_trash(moved.path) == git.Restored(place, "side", "")
+        assert picture(place) == before
+        assert list(trash.iterdir()) == []
+    else:
+        with pytest.raises(Refused, match="was being emptied") as refused:
+            git.from_trash(moved.path)
+        assert f"git worktree add {place} refs/fleet/trash/side/" in refused.value.hint
+        call(repo, "worktree", "add", "--quiet", "--detach", str(place), refused.value.hint.split()[-1])
+        with tarfile.open(git.archive_of(moved.path)) as archive:
+            archive.extractall(place, filter="data")
+        assert (place / "new file").read_text() == "untracked\n"
+        assert (place / "key.secret").read_text() == "password\n"
+        assert (place / "build" / "out").read_text() == "large\n"
 
 
 def die_at(verb: str, step: str, *paths: Path) -> None:
@@ -556,9 +606,10 @@ def test_emptying_leaves_no_folder_entry_or_record(repo: Path, place: Path, tras
     (read_only / "x").write_text("x")
     read_only.chmod(0o500)
 
-    git.empty(discard(place, trash, delete_branch=True))
+    moved = discard(place, trash, delete_branch=True)
+    git.empty(moved)
 
-    assert list(trash.iterdir()) == []
+    assert list(trash.iterdir()) == [git.archive_of(moved.path)]
     assert entries(repo) == []
     assert not attempt(repo, "config", "--get-regexp", "^branch\\.side")
     worktree(repo, "side", place)

@@ -11,6 +11,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from fleet_tui.git.archive import archive_of
     from fleet_tui.git.changes import DiffStat, FileChange, Kind, diff_stat, dirty, status
     from fleet_tui.git.creation import WorktreePlan, add, plan, plan_many, undo_add
     from fleet_tui.git.entries import lock, unlock
@@ -27,7 +28,17 @@ if TYPE_CHECKING:
         worktrees,
     )
     from fleet_tui.git.startpoints import base, bases, tree_size
-    from fleet_tui.git.trash import Restored, Trashed, empty, from_trash, to_trash, trashed
+    from fleet_tui.git.trash import (
+        Restored,
+        Trashed,
+        contents,
+        empty,
+        find,
+        from_trash,
+        how_to_restore,
+        to_trash,
+        trashed,
+    )
 
 __all__ = [
     "DiffStat",
@@ -41,15 +52,19 @@ __all__ = [
     "Worktree",
     "WorktreePlan",
     "add",
+    "archive_of",
     "base",
     "bases",
     "begin",
     "branch_names",
+    "contents",
     "diff_stat",
     "dirty",
     "discover",
     "empty",
+    "find",
     "from_trash",
+    "how_to_restore",
     "lock",
     "moved_to",
     "plan",
@@ -66,6 +81,7 @@ __all__ = [
 ]
 
 _HOMES = {
+    "archive": ("archive_of",),
     "changes": (
         "DiffStat",
         "FileChange",
@@ -108,8 +124,11 @@ _HOMES = {
     "trash": (
         "Restored",
         "Trashed",
+        "contents",
         "empty",
+        "find",
         "from_trash",
+        "how_to_restore",
         "to_trash",
         "trashed",
     ),

@@ -6,6 +6,7 @@ Nothing here starts a program, and nothing here knows what is checked out.
 
 from __future__ import annotations
 
+import contextlib
 import os
 from pathlib import Path
 
@@ -111,7 +112,9 @@ def remove_tree(path: Path) -> None:
         return
     except PermissionError:
         for folder, _, _ in os.walk(path):
-            Path(folder).chmod(0o700)
+            # What cannot be changed cannot be deleted either, and is named then.
+            with contextlib.suppress(OSError):
+                Path(folder).chmod(0o700)
         shutil.rmtree(path)
 
 

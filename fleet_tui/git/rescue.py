@@ -15,7 +15,7 @@ from fleet_tui.git.entries import Admin, read_line
 from fleet_tui.git.program import GitFailed, output, run
 from fleet_tui.values import dataclass
 
-_PLAIN = (
+PLAIN = (
     *("-c", "core.hooksPath=/dev/null"),
     *("-c", "core.fsmonitor=false"),
     *("-c", "core.untrackedCache=false"),
@@ -37,7 +37,7 @@ def save(admin: Admin, folder: Path, ref: str, *, head: str, original: Path) -> 
     import tempfile  # here, because only emptying the trash needs it
 
     with tempfile.TemporaryDirectory(prefix="fleet-index-") as temporary:
-        desk = _Desk(admin, folder, original, Path(temporary) / "index")
+        desk = Desk(admin, folder, original, Path(temporary) / "index")
         parents = [head] if head else []
         committed = desk.git("rev-parse", f"{head}^{{tree}}").strip() if head else ""
         staged = tree = desk.index_tree(head)
@@ -52,7 +52,7 @@ def save(admin: Admin, folder: Path, ref: str, *, head: str, original: Path) -> 
 
 
 @dataclass(frozen=True, slots=True)
-class _Desk:
+class Desk:
     """A copy of a worktree's index, to make trees and commits with."""
 
     admin: Admin
@@ -64,14 +64,18 @@ class _Desk:
         place = self.folder if self.folder.is_dir() else self.admin.folder
         here = ("--git-dir", str(self.admin.folder), "--work-tree", str(place))
         variables = {"GIT_INDEX_FILE": str(self.index), **_SIGNATURE}
-        return output(place, *_PLAIN, *here, *arguments, variables=variables, stdin=stdin)
+        return output(place, *PLAIN, *here, *arguments, variables=variables, stdin=stdin)
 
-    def index_tree(self, head: str) -> str:
-        """The tree that is staged; empty in the middle of a conflict."""
+    def copy_index(self, head: str) -> None:
+        """Take the worktree's index, or HEAD's if it has lost its own."""
         if (self.admin.folder / "index").exists():
             self.index.write_bytes((self.admin.folder / "index").read_bytes())
         elif head:
             self.git("read-tree", head)
+
+    def index_tree(self, head: str) -> str:
+        """The tree that is staged; empty in the middle of a conflict."""
+        self.copy_index(head)
         try:
             return self.git("write-tree").strip()
         except GitFailed:
@@ -79,20 +83,49 @@ class _Desk:
 
     def files_tree(self) -> str:
         """The tree of all files that are not ignored; Refused if it could not hold all the work."""
-        submodules = self._gitlinks()
-        self._check_module_repositories()
-        for path in submodules:
-            self._check_submodule(path)
-        self._stop_overlooking()
+        submodules = self.gitlinks()
+        self.check_submodules()
+        self.stop_overlooking()
         spared = [f":(exclude,literal){path}" for path in submodules]
         self.git("add", "--all", *self._sparse_option(), "--", ".", *spared)
-        for path in self._gitlinks():
+        for path in self.gitlinks():
             if path not in submodules:
                 raise Refused(
                     f"{self.folder} holds another repository in {path}",
                     hint="undo, and move that repository to a place of its own",
                 )
         return self.git("write-tree").strip()
+
+    def check_submodules(self) -> None:
+        """Refused if a submodule has work that only it holds."""
+        self._check_module_repositories()
+        for path in self.gitlinks():
+            self._check_submodule(path)
+
+    def uncommitted(self) -> list[str]:
+        """Files that differ from HEAD, untracked ones included; of submodules, nothing."""
+        options = ("--porcelain", "-z", "--untracked-files=all", "--no-renames", "--ignore-submodules=all")
+        return [entry[3:] for entry in self.git("status", *options).split("\0") if entry]
+
+    def ignored(self) -> list[str]:
+        """Ignored files, and folders that hold nothing else, which end with a slash; those of submodules too."""
+        listing = ("ls-files", "--others", "--ignored", "--exclude-standard", "--directory", "-z")
+        found = [name for name in self.git(*listing).split("\0") if name]
+        for path in self.gitlinks():
+            here = self._submodule(path)
+            if here is not None:
+                inner = output(self.folder / path, *PLAIN, *here, *listing).split("\0")
+                found += [f"{path}/{name}" for name in inner if name]
+        return found
+
+    def is_submodule(self, path: str) -> bool:
+        """Whether a repository below the folder is a submodule, or one of a submodule's."""
+        if path in self.gitlinks():
+            return True
+        link = _link(self.folder / path)
+        target = Path(os.path.normpath(self.original / path / link)) if link else None
+        places = (self.admin.folder / "modules", self.admin.git_dir / "modules")
+        return target is not None and any(target.is_relative_to(place) for place in places)
 
     def commit(self, tree: str, parents: Sequence[str], what: str) -> str:
         options = [option for parent in parents for option in ("-p", parent)]
@@ -104,11 +137,11 @@ class _Desk:
         is_sparse = run(self.admin.folder, *here, "config", "--bool", "core.sparseCheckout").stdout.strip()
         return ["--sparse"] if is_sparse == "true" else []
 
-    def _gitlinks(self) -> list[str]:
+    def gitlinks(self) -> list[str]:
         staged = self.git("ls-files", "--stage", "-z").split("\0")
         return [entry.partition("\t")[2] for entry in staged if entry.startswith("160000 ")]
 
-    def _stop_overlooking(self) -> None:
+    def stop_overlooking(self) -> None:
         """Look again at files that somebody told git to pass over, when they are there."""
         tagged = [(entry[0], entry[2:]) for entry in self.git("ls-files", "-v", "-z").split("\0") if entry]
         assumed = [path for tag, path in tagged if tag.islower()]
@@ -132,17 +165,30 @@ class _Desk:
                     hint="undo, then push them from there",
                 )
 
-    def _check_submodule(self, path: str) -> None:
-        """A commit holds no more of a submodule than its commit's name, so there must not be more."""
+    def _submodule(self, path: str) -> tuple[str, ...] | None:
+        """The options by which git finds a submodule that is checked out."""
         folder = self.folder / path
         if not (folder / ".git").exists():
+            return None
+        link = _link(folder)
+        git_dir = Path(os.path.normpath(self.original / path / link)) if link else folder / ".git"
+        return ("--git-dir", str(git_dir), "--work-tree", str(folder))
+
+    def _check_submodule(self, path: str) -> None:
+        """A commit holds no more of a submodule than its commit's name, so there must not be more."""
+        here = self._submodule(path)
+        if here is None:
             return
-        link = ".git" if (folder / ".git").is_dir() else read_line(folder / ".git").removeprefix("gitdir: ")
-        git_dir = folder / ".git" if link == ".git" else Path(os.path.normpath(self.original / path / link))
-        here = ("--git-dir", str(git_dir), "--work-tree", str(folder))
+        folder = self.folder / path
         own = ("rev-list", "--max-count=1", "HEAD", "--branches", "--not", "--remotes")
         if output(folder, *here, "status", "--porcelain") or output(folder, *here, *own):
             raise Refused(
                 f"the submodule {path} of {self.folder} has work that only it holds",
                 hint="undo, then commit and push it there",
             )
+
+
+def _link(folder: Path) -> str:
+    """Where the `.git` file of a folder points to; empty if it is a folder, or nothing."""
+    git = folder / ".git"
+    return "" if not git.is_file() else read_line(git).removeprefix("gitdir: ")

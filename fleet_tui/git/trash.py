@@ -1,13 +1,14 @@
-"""Removed worktrees, kept whole until they are emptied; nothing is lost before `empty`, and little by it.
+"""Removed worktrees, kept whole until they are emptied.
 
 Moving one here is a rename and a few small files, ignored files included: the repository's entry for it
 stays, locked and detached, so that its index, HEAD and objects outlive pruning and garbage collection
-while its branch is free. Only `empty` deletes, and only after saving what git would call work.
-A killed move or return is finished by doing it again.
+while its branch is free. Only `empty` deletes: after saving what git would call work under a ref, and ignored files
+in an archive. Each step that was killed is finished by doing it again; a folder under its own name is always whole.
 """
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import glob
 import json
@@ -17,13 +18,18 @@ import time
 from pathlib import Path
 
 from fleet_tui.errors import FleetError, NotFound, Refused
+from fleet_tui.git.archive import archive_of, discard_archive, pack
 from fleet_tui.git.entries import Admin, admin_of, admins, connect, read_line, real, remove_tree, write
+from fleet_tui.git.inspection import look
 from fleet_tui.git.program import COMMIT, lines, output, query, run
 from fleet_tui.git.repository import branches
 from fleet_tui.git.rescue import save
-from fleet_tui.values import asdict, dataclass, replace
+from fleet_tui.models import Contents
+from fleet_tui.values import asdict, dataclass, known, replace
 
 LOCK_REASON = "in the fleet's trash"
+DELETING = ".deleting"
+"""Ends the name of a folder whose work is saved, and which may be half deleted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,8 +109,12 @@ def to_trash(
 
 def _earlier(trash: Path, original: Path) -> Trashed | None:
     """The record of a move that was killed, or of one that is repeated."""
-    records = real(trash.absolute()).glob(f"{glob.escape(original.name)}.*.json")
-    return next((item for item in map(_load, records) if item.original == original and item.has_folder), None)
+    for record in real(trash.absolute()).glob(f"{glob.escape(original.name)}.*.json"):
+        with contextlib.suppress(FleetError):
+            item = _load(record)
+            if item.original == original and item.has_folder:
+                return item
+    return None
 
 
 def _entry(worktree: Path, branch: str, repo_root: Path | None) -> Admin:
@@ -210,8 +220,11 @@ def _delete_branch(item: Trashed, admin: Admin) -> bool:
 def from_trash(trashed_path: Path) -> Restored:
     """Put a worktree back where it was, on its branch if that is still free and where it was."""
     item = _load(_record(trashed_path))
+    is_whole = not item.saved or (item.path.is_dir() and _named_admin(item).folder.is_dir())
+    is_resumed = not item.path.exists() and admin_of(item.original) == _named_admin(item)
+    if not is_whole and not is_resumed:
+        raise Refused(f"{item.path} was being emptied", hint=how_to_restore(item.saved, item.original))
     admin = _admin(item)
-    is_resumed = not item.path.exists() and admin_of(item.original) == admin
     if not is_resumed:
         _move_out(item)
     connect(admin, item.original)
@@ -220,6 +233,8 @@ def from_trash(trashed_path: Path) -> Restored:
         output(item.original, "checkout-index", "--all", "--quiet", "--index")
         note = note or "its folder was gone, so the files are as its index had them"
     (admin.folder / "locked").unlink(missing_ok=True)
+    # All that an emptying which was cut off has put aside is back in its place.
+    discard_archive(item.path)
     _record(item.path).unlink()
     return Restored(item.original, branch, note)
 
@@ -227,8 +242,6 @@ def from_trash(trashed_path: Path) -> Restored:
 def _move_out(item: Trashed) -> None:
     if os.path.lexists(item.original):
         raise Refused(f"{item.original} is taken", hint="move it away, then undo again")
-    if item.saved:
-        raise Refused(f"{item.path} was being emptied", hint=f"its work is in {item.saved}")
     if item.has_folder and not item.path.is_dir():
         raise NotFound(f"{item.path} is gone", hint=f"its last commit is {item.head[:10]}")
     item.original.parent.mkdir(parents=True, exist_ok=True)
@@ -259,35 +272,124 @@ def _attach(item: Trashed, admin: Admin) -> tuple[str, str]:
 
 
 def trashed(trash: Path) -> list[Trashed]:
-    """What is in a trash folder, oldest first."""
-    items = [_load(record) for record in trash.absolute().glob("*.json")]
+    """What is in a trash folder, oldest first; a record that is missing or damaged hides no folder."""
+    items = []
+    for record in trash.absolute().glob("*.json"):
+        with contextlib.suppress(FleetError):
+            items.append(_load(record))
+    known_paths = {item.path for item in items}
+    folders = [entry for entry in _folders(trash.absolute()) if entry not in known_paths]
+    items += [item for item in map(_without_record, folders) if item is not None]
     # A record whose worktree is still in its place is that of a move which was killed before it began.
     here = [item for item in items if item.path.exists() or not item.original.exists()]
     return sorted(here, key=lambda item: item.at)
 
 
+def _folders(trash: Path) -> list[Path]:
+    try:
+        return [entry for entry in sorted(trash.iterdir()) if entry.is_dir() and entry.suffix != DELETING]
+    except OSError:
+        return []
+
+
+def find(path: Path, *, original: Path, branch: str) -> Trashed | None:
+    """What is at a place in the trash, also when its record is lost; None when nothing is there.
+
+    `original` and `branch` are what the caller knows of it, for a record that has to be made again.
+    """
+    try:
+        return _load(_record(path))
+    except FleetError as error:
+        if not path.is_dir():
+            return None
+        item = _without_record(path)
+        if item is None:
+            raise Refused(
+                f"{path} is no worktree any more, and its trash record cannot be read",
+                hint="take what you need from it, then delete it by hand",
+            ) from error
+        item = replace(item, original=original, branch=branch)
+        _write_record(item)
+        return item
+
+
+def _without_record(path: Path) -> Trashed | None:
+    """What a folder in the trash says about itself; None when it is no worktree."""
+    admin = admin_of(path)
+    if admin is None or not (admin.git_dir / "HEAD").exists():
+        return None
+    name, _, stamp = path.name.rpartition(".")
+    return Trashed(
+        path=path,
+        original=path.parent.parent / (name or path.name),
+        repo=admin.git_dir,
+        admin_name=admin.name,
+        branch="",
+        head=_read_head(admin)[0],
+        at=path.stat().st_mtime,
+        stamp=stamp,
+        has_folder=True,
+        branch_deleted=False,
+    )
+
+
 # ── emptying ──
 
 
-def empty(trashed: Trashed) -> str:
-    """Save the work in a trashed worktree under a ref, then delete it; if saving fails nothing is deleted.
+def contents(item: Trashed) -> Contents:
+    """What a trashed worktree holds besides commits, and why it cannot be emptied."""
+    if item.saved and not item.path.is_dir():
+        return Contents(saved=item.saved)
+    if not item.path.is_dir():
+        return Contents()
+    found = look(_named_admin(item), item.path, head=item.head, original=item.original)
+    try:
+        _refuse_nested(item)
+    except Refused as error:
+        found = replace(found, obstacles=((error.message, error.hint), *found.obstacles))
+    return found
 
-    Ignored files go for good, and never into the repository.
+
+def empty(trashed: Trashed, *, keep_ignored: bool = True) -> str:
+    """Save the work in a trashed worktree under a ref, then delete it; returns the ref.
+
+    Refuses, and changes nothing, if not all of it can be saved and deleted. Ignored files never go into the repository:
+    an archive beside the record keeps them, up to a size, if `keep_ignored`.
     """
     item = _load(_record(trashed.path))
-    _refuse_nested(item)
     if not item.saved:
-        ref = f"refs/fleet/trash/{item.admin_name}/{item.stamp}"
-        save(_admin(item), item.path, ref, head=item.head, original=item.original)
-        item = replace(item, saved=ref)
-        _write_record(item)
+        item = _saved(item, keep_ignored=keep_ignored)
     admin = _named_admin(item)
+    doomed = item.path.with_name(f"{item.path.name}{DELETING}")
+    if item.path.is_dir():
+        # First, so that a folder under its own name is whole, whenever this is killed.
+        _rename(item.path, doomed)
     remove_tree(admin.folder)
-    remove_tree(item.path)
+    remove_tree(doomed)
     if item.branch_deleted and item.branch not in branches(admin.git_dir, [item.branch]):
         _ask(admin.git_dir, "config", "--remove-section", f"branch.{item.branch}")
     _record(item.path).unlink()
     return item.saved
+
+
+def _saved(item: Trashed, *, keep_ignored: bool) -> Trashed:
+    admin = _admin(item)
+    found = contents(item)
+    if found.obstacles:
+        message, hint = found.obstacles[0]
+        raise Refused(message, hint=hint)
+    ref = f"refs/fleet/trash/{item.admin_name}/{item.stamp}"
+    save(admin, item.path, ref, head=item.head, original=item.original)
+    if keep_ignored and found.kept:
+        pack(item.path, [one.path for one in found.kept], archive_of(item.path))
+    item = replace(item, saved=ref)
+    _write_record(item)
+    return item
+
+
+def how_to_restore(ref: str, place: Path) -> str:
+    """The command that brings back a worktree which has left the trash."""
+    return f"its work is saved: git worktree add {place} {ref}"
 
 
 def _refuse_nested(item: Trashed) -> None:
@@ -323,10 +425,10 @@ def _load(record: Path) -> Trashed:
     try:
         facts = json.loads(record.read_text(encoding="utf-8"))
         facts |= {"original": Path(facts["original"]), "repo": Path(facts["repo"])}
-        return Trashed(path=record.with_name(record.name.removesuffix(".json")), **facts)
+        return Trashed(path=record.with_name(record.name.removesuffix(".json")), **known(Trashed, facts))
     except FileNotFoundError:
         raise NotFound(f"{record.name.removesuffix('.json')} is not in the trash") from None
-    except (ValueError, KeyError, TypeError) as error:
+    except (OSError, ValueError, KeyError, TypeError) as error:
         raise FleetError(f"the trash record {record} cannot be read: {error}") from error
 
 

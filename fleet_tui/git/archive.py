@@ -1,0 +1,60 @@
+"""Keeps the ignored files of an emptied worktree in a tar file beside its trash record.
+
+Ignored files never become git objects: they may be secrets, and a repository is pushed. A tar file of the user's own is
+private, and is gone when it is deleted.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from fleet_tui.errors import FleetError
+
+SUFFIX = ".ignored.tar"
+
+
+def archive_of(path: Path) -> Path:
+    """Where the archive of a worktree in the trash is, or would be."""
+    return path.with_name(f"{path.name}{SUFFIX}")
+
+
+def pack(folder: Path, names: Sequence[str], archive: Path) -> None:
+    """Write these files and folders into a tar file: all of them, or nothing and an error.
+
+    Links are stored as links; of a FIFO, only its name is stored, so reading it cannot hang; sockets are left out.
+    """
+    import tarfile  # here, because it loads every compression library
+
+    draft = _draft(archive)
+    try:
+        descriptor = os.open(
+            draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600
+        )
+        with os.fdopen(descriptor, "wb") as file:
+            with tarfile.open(fileobj=file, mode="w", format=tarfile.PAX_FORMAT) as tar:
+                for name in names:
+                    tar.add(folder / name, arcname=name.rstrip("/"))
+            file.flush()
+            os.fsync(file.fileno())
+        draft.replace(archive)
+    except (OSError, tarfile.TarError) as error:
+        with contextlib.suppress(OSError):
+            draft.unlink()
+        why = (error.strerror if isinstance(error, OSError) else "") or str(error)
+        raise FleetError(
+            f"the ignored files of {folder} cannot be kept in {archive}: {why}",
+            hint="nothing was deleted; make room, or delete files there that you do not need",
+        ) from error
+
+
+def discard_archive(path: Path) -> None:
+    """Delete the archive of a worktree in the trash, finished or not."""
+    archive_of(path).unlink(missing_ok=True)
+    _draft(archive_of(path)).unlink(missing_ok=True)
+
+
+def _draft(archive: Path) -> Path:
+    return archive.with_name(f"{archive.name}.new")

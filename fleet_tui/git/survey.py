@@ -1,0 +1,113 @@
+"""Walks a folder that is about to be deleted: how large it is, which repositories it holds, what cannot be deleted.
+
+Only looks. Follows no symbolic link, opens no file and does not enter other filesystems.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path
+
+from fleet_tui.values import dataclass
+
+_BARE = frozenset({"HEAD", "objects", "refs"})
+_READABLE = stat.S_IRUSR | stat.S_IRGRP | stat.S_IROTH
+
+
+@dataclass(frozen=True, slots=True)
+class Obstacle:
+    """Why a folder cannot be saved and deleted whole, and what the user can do about it."""
+
+    text: str
+    hint: str
+
+
+@dataclass(frozen=True, slots=True)
+class Survey:
+    size: int
+    """Bytes of all files; what cannot be read counts nothing."""
+    repositories: tuple[str, ...]
+    """Folders below it, relative to it, that have a `.git` or are bare repositories."""
+    obstacles: tuple[Obstacle, ...]
+
+
+def survey(folder: Path) -> Survey:
+    size = 0
+    repositories: list[str] = []
+    obstacles: list[Obstacle] = []
+    top = folder.lstat()
+    waiting: list[tuple[str, os.stat_result]] = [(str(folder), top)]
+    while waiting:
+        place, found = waiting.pop()
+        try:
+            with os.scandir(place) as scan:
+                entries = list(scan)
+        except OSError as error:
+            obstacles.append(_unreadable(place, found, error.strerror or str(error)))
+            continue
+        names = {entry.name for entry in entries}
+        is_bare = names >= _BARE and Path(place).name != ".git"
+        if place != str(folder) and (".git" in names or is_bare):
+            repositories.append(os.path.relpath(place, folder))
+        if entries and not _may_delete_from(place, found):
+            obstacles.append(_undeletable(place, found))
+        for entry in entries:
+            info = entry.stat(follow_symlinks=False)
+            if not stat.S_ISDIR(info.st_mode):
+                size += info.st_size
+                if not _is_readable(entry.path, info):
+                    obstacles.append(_unreadable(entry.path, info, os.strerror(13)))
+            elif info.st_dev != top.st_dev:
+                obstacles.append(
+                    Obstacle(f"another filesystem is mounted at {entry.path}", f"run: umount {entry.path}")
+                )
+            else:
+                waiting.append((entry.path, info))
+    return Survey(size, tuple(sorted(repositories)), tuple(obstacles))
+
+
+def size_of(path: Path) -> int:
+    """Bytes of a file, or of all files in a folder, as far as they can be seen."""
+    info = path.lstat()
+    return survey(path).size if stat.S_ISDIR(info.st_mode) else info.st_size
+
+
+def _is_readable(path: str, info: os.stat_result) -> bool:
+    if not stat.S_ISREG(info.st_mode) or info.st_mode & _READABLE == _READABLE:
+        return True
+    return os.access(path, os.R_OK)
+
+
+def _may_delete_from(place: str, info: os.stat_result) -> bool:
+    """Whether entries of a folder can be deleted, after a chmod where it is ours."""
+    if os.access(place, os.W_OK | os.X_OK):
+        return True
+    has_mode = info.st_mode & (stat.S_IWUSR | stat.S_IXUSR) == stat.S_IWUSR | stat.S_IXUSR
+    # Our own folder with the right mode is immutable, or on a read-only filesystem.
+    return info.st_uid == os.geteuid() and not has_mode
+
+
+def _unreadable(path: str, info: os.stat_result, why: str) -> Obstacle:
+    if info.st_uid == os.geteuid():
+        return Obstacle(f"{path} cannot be read: {why}", f"run: chmod -R u+rwX {path}")
+    return Obstacle(f"{path} cannot be read: {why}, it belongs to {_owner(info)}", _take_over(path))
+
+
+def _undeletable(path: str, info: os.stat_result) -> Obstacle:
+    if info.st_uid == os.geteuid():
+        return Obstacle(f"nothing can be deleted from {path}", "it is immutable or on a read-only filesystem")
+    return Obstacle(f"nothing can be deleted from {path}: it belongs to {_owner(info)}", _take_over(path))
+
+
+def _take_over(path: str) -> str:
+    return f"run: sudo chown -R {os.geteuid()} {path}"
+
+
+def _owner(info: os.stat_result) -> str:
+    import pwd
+
+    try:
+        return pwd.getpwuid(info.st_uid).pw_name
+    except KeyError:
+        return f"user {info.st_uid}"

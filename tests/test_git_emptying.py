@@ -1,0 +1,377 @@
+"""What an emptied trash must not lose: ignored files, nested repositories, and what cannot be read or deleted."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import socket
+import stat
+import subprocess
+import tarfile
+import tempfile
+import traceback
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from fleet_tui import git, models
+from fleet_tui.errors import FleetError, Refused
+from tests import disks, repos
+from tests.repos import call, commit, make, worktree
+
+NOBODY = 65534
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    repos.isolate(tmp_path / "home", monkeypatch)
+
+
+@pytest.fixture
+def repo(tmp_path: Path) -> Path:
+    return make(tmp_path / "project")
+
+
+@pytest.fixture
+def place(repo: Path, tmp_path: Path) -> Path:
+    return worktree(repo, "side", tmp_path / "trees" / "side")
+
+
+def discard(place: Path) -> git.Trashed:
+    return git.to_trash(place, place.parent / ".trash", stamp="20260101-120000", delete_branch=False)
+
+
+def packed(item: git.Trashed) -> dict[str, bytes]:
+    """The files in the archive of an emptied worktree."""
+    with tarfile.open(git.archive_of(item.path)) as archive:
+        members = {member.name: archive.extractfile(member) for member in archive if member.isreg()}
+        return {name: file.read() for name, file in members.items() if file is not None}
+
+
+# ── ignored files ──
+
+
+def test_ignored_files_are_kept_in_a_private_archive(place: Path) -> None:
+    (place / "key.secret").write_text("password\n")
+    (place / "build").mkdir()
+    (place / "build" / "out").write_text("built\n")
+    (place / b"na\xffme.secret".decode("utf-8", "surrogateescape")).write_text("odd name")
+    item = discard(place)
+
+    git.empty(item)
+
+    assert packed(item) == {
+        "key.secret": b"password\n",
+        "build/out": b"built\n",
+        b"na\xffme.secret".decode("utf-8", "surrogateescape"): b"odd name",
+    }
+    assert stat.S_IMODE(git.archive_of(item.path).stat().st_mode) == 0o600
+
+
+def test_without_keeping_ignored_files_nothing_is_left(place: Path) -> None:
+    (place / "key.secret").write_text("password\n")
+    item = discard(place)
+
+    git.empty(item, keep_ignored=False)
+
+    assert list(item.path.parent.iterdir()) == []
+
+
+def test_what_is_too_large_to_keep_is_named_before_it_goes(place: Path) -> None:
+    (place / "key.secret").write_text("password\n")
+    (place / "build").mkdir()
+    with (place / "build" / "huge").open("wb") as file:
+        file.truncate(models.KEPT_IGNORED)
+    item = discard(place)
+
+    found = git.contents(item)
+    assert [(one.path, one.size) for one in found.kept] == [("key.secret", 9)]
+    assert [(one.path, one.size) for one in found.too_large] == [("build/", models.KEPT_IGNORED)]
+    git.empty(item)
+
+    assert packed(item) == {"key.secret": b"password\n"}
+
+
+def test_links_pipes_and_sockets_among_ignored_files_neither_hang_nor_lead_out_of_the_tree(
+    place: Path, tmp_path: Path
+) -> None:
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (outside / "file").write_text("not ours")
+    build = place / "build"
+    build.mkdir()
+    (build / "link").symlink_to(outside)
+    (build / "own").write_text("ours")
+    os.mkfifo(build / "pipe")
+    os.mkfifo(place / "untracked-pipe")
+    with socket.socket(socket.AF_UNIX) as server, contextlib.chdir(build):
+        server.bind("socket")
+    item = discard(place)
+
+    git.empty(item)
+
+    assert packed(item) == {"build/own": b"ours"}
+    with tarfile.open(git.archive_of(item.path)) as archive:
+        assert archive.getmember("build/link").issym()
+        assert archive.getmember("build/pipe").isfifo()
+    assert (outside / "file").read_text() == "not ours"
+
+
+@pytest.mark.slow
+def test_without_space_for_the_ignored_files_nothing_is_deleted(repo: Path, tmp_path: Path) -> None:
+    with disks.small_disk(tmp_path / "disk", size="1m") as disk:
+        place = worktree(repo, "side", disk / "side")
+        (place / "build").mkdir()
+        (place / "build" / "out").write_bytes(b"x" * 300_000)
+        item = discard(place)
+        filler = disks.fill(disk)
+        # Room for the record and git's small files, but not for the archive.
+        os.truncate(filler, filler.stat().st_size - 100_000)
+
+        with pytest.raises(FleetError, match="No space left"):
+            git.empty(item)
+
+        assert not git.archive_of(item.path).with_name(f"{git.archive_of(item.path).name}.new").exists()
+        filler.unlink()
+        assert git.from_trash(item.path).branch == "side"
+        assert (place / "build" / "out").stat().st_size == 300_000
+
+
+@pytest.mark.slow
+def test_ignored_files_of_a_submodule_are_kept_too(repo: Path, tmp_path: Path) -> None:
+    outer = make(tmp_path / "outer")
+    call(outer, "-c", "protocol.file.allow=always", "submodule", "--quiet", "add", str(repo), "part")
+    commit(outer, {})
+    place = worktree(outer, "side", tmp_path / "trees" / "side")
+    call(place, "-c", "protocol.file.allow=always", "submodule", "--quiet", "update", "--init")
+    (place / "part" / "key.secret").write_text("password\n")
+    item = discard(place)
+
+    git.empty(item)
+
+    assert packed(item) == {"part/key.secret": b"password\n"}
+
+
+# ── what is in it ──
+
+
+def test_contents_name_uncommitted_files_and_change_nothing(place: Path) -> None:
+    commit(place, {"c.txt": "c\n"})
+    (place / "a.txt").write_text("changed\n")
+    (place / "new").write_text("untracked\n")
+    call(place, "update-index", "--assume-unchanged", "c.txt")
+    (place / "c.txt").write_text("overlooked\n")
+    (place / "key.secret").write_text("password\n")
+    item = discard(place)
+    before = call(item.path, "ls-files", "-v", "--stage")
+
+    found = git.contents(item)
+
+    assert found.uncommitted == ("a.txt", "c.txt", "new")
+    assert found.ignored == (models.Ignored("key.secret", 9),)
+    assert found.obstacles == ()
+    assert found.size >= 9
+    assert call(item.path, "ls-files", "-v", "--stage") == before
+
+
+# ── nested repositories ──
+
+
+@pytest.mark.parametrize("kind", ["plain", "bare", "worktree"])
+def test_an_ignored_repository_keeps_its_worktree_in_the_trash(
+    place: Path, tmp_path: Path, kind: str
+) -> None:
+    inner = place / "build" / "inner"
+    if kind == "worktree":
+        worktree(make(tmp_path / "third"), "inner", inner)
+        (inner / "a.txt").write_text("only here\n")
+    else:
+        make(inner)
+    if kind == "bare":
+        shutil.move(inner / ".git", place / "build" / "inner.git")
+        shutil.rmtree(inner)
+    item = discard(place)
+
+    with pytest.raises(Refused, match="holds another repository in build/inner"):
+        git.empty(item)
+
+    assert git.trashed(item.path.parent) == [item]
+    assert git.from_trash(item.path).branch == "side"
+
+
+@pytest.mark.parametrize("own", ["nothing", "commit", "change", "file", "stash", "only a local remote"])
+def test_a_clone_keeps_its_worktree_in_the_trash_only_for_work_of_its_own(place: Path, own: str) -> None:
+    clone = place / "build" / "dependency"
+    make(clone)
+    call(clone, "update-ref", "refs/remotes/origin/main", "HEAD")
+    remote = "/somewhere" if own == "only a local remote" else "https://example.org/dependency.git"
+    call(clone, "remote", "add", "origin", remote)
+    if own == "commit":
+        commit(clone, {"own.txt": "own"})
+    elif own == "change":
+        (clone / "a.txt").write_text("changed and longer\n")
+    elif own == "file":
+        (clone / "new").write_text("new")
+    elif own == "stash":
+        (clone / "a.txt").write_text("changed and longer\n")
+        call(clone, "stash", "--quiet")
+    item = discard(place)
+
+    assert [text.rpartition(" ")[2] for text, _ in git.contents(item).obstacles] == (
+        [] if own == "nothing" else ["build/dependency"]
+    )
+
+
+def test_a_bare_repository_that_is_committed_is_saved_like_any_files(repo: Path, place: Path) -> None:
+    make(place / "fixture")
+    shutil.move(place / "fixture" / ".git", place / "fixture.git")
+    commit(place, {})
+
+    ref = git.empty(discard(place))
+
+    assert call(repo, "show", f"{ref}:fixture.git/HEAD") == "ref: refs/heads/main"
+
+
+# ── what cannot be read or deleted ──
+
+
+@pytest.fixture
+def shared(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A folder that a user without privileges can work in, with a worktree of theirs."""
+    if os.geteuid() != 0:
+        pytest.skip("only root can be another user")
+    folder = Path(tempfile.mkdtemp(prefix="fleet-test-"))
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(folder / "gitconfig"))
+    monkeypatch.setenv("HOME", str(folder))
+    (folder / "gitconfig").write_text(repos.CONFIG)
+    place = worktree(make(folder / "project"), "side", folder / "trees" / "side")
+    (place / "build" / "deep").mkdir(parents=True)
+    (place / "build" / "deep" / "file").write_text("deep")
+    (place / "new").mkdir()
+    (place / "new" / "work").write_text("untracked")
+    subprocess.run(["chown", "-R", f"{NOBODY}:{NOBODY}", str(folder)], check=True)
+    yield folder
+    shutil.rmtree(folder)
+
+
+def as_nobody(action: Callable[[], object]) -> str:
+    """Do it in a fork that has no privileges; returns the message of a FleetError, empty when there was none."""
+    reading, writing = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        said, code = "", 1
+        try:
+            os.setgroups([])
+            os.setgid(NOBODY)
+            os.setuid(NOBODY)
+            os.chdir("/")
+            action()
+            code = 0
+        except FleetError as error:
+            said, code = str(error), 0
+        except BaseException:  # noqa: BLE001 - the fork must not go on as a second test run
+            said = traceback.format_exc()
+        finally:
+            os.write(writing, said.encode())
+            os._exit(code)
+    os.close(writing)
+    with os.fdopen(reading) as told:
+        said = told.read()
+    assert os.waitpid(pid, 0)[1] == 0, said
+    return said
+
+
+@pytest.mark.parametrize("what", ["build/deep", "new", "new/work", "build/deep/file"])
+@pytest.mark.parametrize("mine", [True, False])
+def test_what_cannot_be_read_keeps_the_worktree_whole_until_it_can(
+    shared: Path, what: str, mine: bool
+) -> None:
+    place = shared / "trees" / "side"
+    locked = place / what
+    if not mine:
+        os.chown(locked, 0, 0)
+    locked.chmod(0)
+    item = as_nobody_discarded(place)
+
+    said = as_nobody(lambda: git.empty(item))
+
+    assert f"{item.path / what} cannot be read: Permission denied" in said
+    assert "chmod -R u+rwX" in said if mine else "belongs to root (run: sudo chown -R" in said
+    assert sorted(entry.name for entry in item.path.parent.iterdir()) == [
+        item.path.name,
+        f"{item.path.name}.json",
+    ]
+    os.chown(item.path / what, NOBODY, NOBODY)
+    (item.path / what).chmod(0o700)
+    assert as_nobody(lambda: git.empty(item)) == ""
+    ref = "refs/fleet/trash/side/20260101-120000"
+    call(shared, "config", "--global", "--add", "safe.directory", "*")
+    assert call(shared / "project", "show", f"{ref}:new/work") == "untracked"
+    assert packed(item) == {"build/deep/file": b"deep"}
+
+
+def test_a_folder_of_another_user_that_cannot_be_deleted_keeps_the_worktree_whole(shared: Path) -> None:
+    place = shared / "trees" / "side"
+    os.chown(place / "build" / "deep", 0, 0)
+    item = as_nobody_discarded(place)
+
+    said = as_nobody(lambda: git.empty(item))
+
+    assert f"nothing can be deleted from {item.path}/build/deep: it belongs to root" in said
+    assert as_nobody(lambda: git.from_trash(item.path)) == ""
+    assert (place / "build" / "deep" / "file").read_text() == "deep"
+    assert (place / "new" / "work").read_text() == "untracked"
+
+
+def as_nobody_discarded(place: Path) -> git.Trashed:
+    assert as_nobody(lambda: discard(place)) == ""
+    (item,) = git.trashed(place.parent / ".trash")
+    return item
+
+
+def test_folders_that_are_only_read_only_are_deleted(shared: Path) -> None:
+    place = shared / "trees" / "side"
+    (place / "build" / "deep").chmod(0o500)
+    item = as_nobody_discarded(place)
+
+    assert as_nobody(lambda: git.empty(item)) == ""
+    assert list(item.path.parent.iterdir()) == [git.archive_of(item.path)]
+
+
+@pytest.mark.slow
+def test_a_filesystem_that_is_mounted_in_a_worktree_is_not_emptied(place: Path) -> None:
+    (place / "build").mkdir()
+    with disks.small_disk(place / "build" / "disk") as disk:
+        (disk / "file").write_text("on another disk")
+        item = discard(place)
+
+        with pytest.raises(Refused, match="another filesystem is mounted at"):
+            git.empty(item)
+
+        assert (item.path / "build" / "disk" / "file").read_text() == "on another disk"
+        git.from_trash(item.path)
+
+
+@pytest.mark.slow
+def test_what_could_not_be_deleted_is_saved_and_deleted_later(repo: Path, shared: Path) -> None:
+    place = shared / "trees" / "side"
+    stuck = place / "build" / "deep" / "file"
+    if subprocess.run(["chattr", "+i", str(stuck)], capture_output=True, check=False).returncode:
+        pytest.skip("no immutable files here")
+    item = discard(place)
+    left = item.path.with_name(f"{item.path.name}.deleting") / "build" / "deep" / "file"
+    call(shared, "config", "--global", "--add", "safe.directory", "*")
+    try:
+        with pytest.raises(OSError, match="not permitted"):
+            git.empty(item)
+
+        (kept,) = git.trashed(item.path.parent)
+        assert git.contents(kept).saved == kept.saved != ""
+        assert call(shared / "project", "show", f"{kept.saved}:new/work") == "untracked"
+        assert packed(item) == {"build/deep/file": b"deep"}
+    finally:
+        subprocess.run(["chattr", "-i", str(left)], check=True)
+    assert git.empty(kept) == kept.saved
+    assert list(item.path.parent.iterdir()) == [git.archive_of(item.path)]
