@@ -35,7 +35,7 @@ from fleet_tui.values import replace
 if TYPE_CHECKING:
     from fleet_tui.config import Config
     from fleet_tui.doctor import Finding
-    from fleet_tui.git import Repository
+    from fleet_tui.git import Place, Repository
     from fleet_tui.land import Kept
     from fleet_tui.output import Rest
     from fleet_tui.plans import Plans
@@ -88,8 +88,21 @@ class Fleet:
                 raise NoRepository(
                     f"the path {str(found.root)!a} is not valid UTF-8", hint="rename the folder"
                 ) from None
+            self._refuse_changed_link(found)
             self._repository = found
         return self._repository
+
+    def _refuse_changed_link(self, found: Repository) -> None:
+        """In an agent's worktree, the repository is the agent's project, unless the agent has changed its `.git`."""
+        around = {str(folder) for folder in (self._start, *self._start.parents)}
+        agents = [agent for agent in self.store.agents_at(around) if agent.project != str(found.root)]
+        for agent in agents:
+            problem = self.link_problems([agent]).get(agent.id)
+            if problem:
+                raise NoRepository(
+                    f"{agent.worktree} no longer leads to {agent.project}: {problem}",
+                    hint=f"go to {agent.project} and run: fleet list --repair",
+                )
 
     def look_again(self) -> None:
         """Forget where HEAD was: a fleet that lives as long as a dashboard sees it move."""
@@ -114,7 +127,7 @@ class Fleet:
         from fleet_tui import git
 
         try:
-            changes = git.status(Path(agent.worktree) if agent is not None else self._start)
+            changes = git.status(self._place(agent) if agent is not None else git.place_at(self._start))
         except FleetError:
             return 0
         return sum(not change.path.startswith(".aifleet/") for change in changes)
@@ -641,9 +654,24 @@ class Fleet:
         stats = {}
         for agent in agents:
             with contextlib.suppress(FleetError, OSError):
-                found = git.diff_stat(Path(agent.worktree), agent.base)
+                found = git.diff_stat(self._place(agent), agent.base)
                 stats[agent.id] = (found.added, found.removed, found.ahead)
         return stats
+
+    def _place(self, agent: Agent) -> Place:
+        """Where git looks for an agent's work, by the store alone; Changed if the worktree says otherwise."""
+        from fleet_tui import git
+
+        git_dir = self.store.git_dirs([agent]).get(agent.id)
+        if git_dir is None:
+            raise NotFound(f"{agent.name} has no worktree")
+        return git.place_of(git_dir, Path(agent.worktree), agent.id)
+
+    def link_problems(self, agents: Sequence[Agent]) -> dict[str, str]:
+        """Of agents whose `.git` no longer leads to their repository: what was found. Git is not run for those."""
+        from fleet_tui import git
+
+        return git.link_problems(self.store.git_dirs(agents), agents)
 
     # ── small changes of the record ─────────────────────────────────────────────────────────────────────────────
 

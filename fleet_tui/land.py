@@ -144,16 +144,17 @@ def sweep(agent: Agent) -> None:
 
 def _trashed(store: Store, agent: Agent, *, delete_branch: bool, now: float) -> Kept:
     worktree, project = Path(agent.worktree), Path(agent.project)
+    git_dir = store.git_dirs([agent]).get(agent.id)
     sweep(agent)
     if not project.exists():
         kept = Kept(agent, None, "", f"its repository is gone, and {worktree} is left as it is")
     elif not worktree.exists() and (moved := _moved_before(worktree)) is not None:
         kept = Kept(agent, moved.path, "" if moved.branch_deleted else agent.branch)
     elif worktree.exists():
-        kept = _moved(agent, delete_branch=delete_branch and agent.branch_made, now=now)
+        kept = _moved(agent, git_dir, delete_branch=delete_branch and agent.branch_made, now=now)
     elif _is_known(project, worktree):
         kept = replace(
-            _moved(agent, delete_branch=delete_branch and agent.branch_made, now=now),
+            _moved(agent, git_dir, delete_branch=delete_branch and agent.branch_made, now=now),
             note="its folder was gone, what git knew of it is in the trash",
         )
     else:
@@ -186,7 +187,7 @@ def _is_known(project: Path, worktree: Path) -> bool:
     return any(entry.path == worktree for entry in git.worktrees(git.discover(project)))
 
 
-def _moved(agent: Agent, *, delete_branch: bool, now: float) -> Kept:
+def _moved(agent: Agent, git_dir: Path | None = None, *, delete_branch: bool, now: float) -> Kept:
     worktree = Path(agent.worktree)
     moved = git.to_trash(
         worktree,
@@ -195,6 +196,8 @@ def _moved(agent: Agent, *, delete_branch: bool, now: float) -> Kept:
         delete_branch=delete_branch,
         branch=agent.branch,
         repo_root=Path(agent.project),
+        git_dir=git_dir,
+        mark=agent.id,
     )
     return Kept(agent, moved.path, "" if moved.branch_deleted else agent.branch)
 

@@ -139,7 +139,7 @@ class Worker:
     def _make(self, agent: Agent, intent: Intent) -> str:
         """Worktree and files; returns why it failed, and leaves nothing behind then."""
         if not intent.makes_worktree:
-            self._lock_again(agent)
+            self._lock_again(agent, intent)
             return ""
         if self._is_unwanted(agent):
             return UNWANTED
@@ -180,13 +180,13 @@ class Worker:
             return f"internal error: {error!r}"
         return self._copy_files(agent, intent)
 
-    def _lock_again(self, agent: Agent) -> None:
+    def _lock_again(self, agent: Agent, intent: Intent) -> None:
         """The worktree of an earlier run was unlocked at its end, and git would remove it under this one."""
         from fleet_tui import git
 
         # One that git has lost sight of is nothing that git would remove.
         with contextlib.suppress(FleetError, OSError):
-            git.lock(Path(agent.worktree), lock_reason(agent))
+            git.lock(Path(intent.git_dir), Path(agent.worktree), lock_reason(agent), agent.id)
 
     def _copy_files(self, agent: Agent, intent: Intent) -> str:
         from fleet_tui import setup_files
@@ -261,7 +261,7 @@ class Worker:
         write_record(folder / "exit.json", Exit("failed", now, reason=reason))
         with self._store.transaction():
             self._store.change(agent.id, now, status=Status.FAILED, status_detail=reason, ended_at=now)
-        unlock_worktree(agent)
+        unlock_worktree(self._store, agent)
         self._tell(agent, "failed", reason)
 
     def _tell(self, agent: Agent, step: str, note: str = "") -> None:

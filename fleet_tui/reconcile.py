@@ -187,7 +187,7 @@ def _mark_end(store: Store, agent: Agent, folder: Path) -> None:
             ),
         )
         store.close_receipts(agent.id, "the program has ended", end.at, is_through=status is Status.EXITED)
-    unlock_worktree(agent)
+    unlock_worktree(store, agent)
 
 
 def _end_without_record(store: Store, agent: Agent, folder: Path) -> Exit:
@@ -215,11 +215,13 @@ def _undo_intent(store: Store, agent: Agent) -> None:
         intents.undo(agent, intents.Intent.read(store.intent(agent.id)))
 
 
-def unlock_worktree(agent: Agent) -> None:
+def unlock_worktree(store: Store, agent: Agent) -> None:
     from fleet_tui import git
 
-    with contextlib.suppress(FleetError, OSError):
-        git.unlock(Path(agent.worktree))
+    git_dir = store.git_dirs([agent]).get(agent.id)
+    if git_dir is not None:
+        with contextlib.suppress(FleetError, OSError):
+            git.unlock(git_dir, Path(agent.worktree), agent.id)
 
 
 def _how(end: Exit) -> str:

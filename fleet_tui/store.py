@@ -11,7 +11,7 @@ import json
 import os
 import sqlite3
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -390,6 +390,27 @@ class Store:
         with _as_store_errors(self.path):
             row = self._db.execute("select intent from agent where id = ?", (agent_id,)).fetchone()
         found: dict[str, Any] = json.loads(row["intent"]) if row and row["intent"] else {}
+        return found
+
+    def agents_at(self, worktrees: Collection[str]) -> list[Agent]:
+        """The agents whose worktree is one of these folders."""
+        marks = ", ".join("?" for _ in worktrees)
+        with _as_store_errors(self.path):
+            rows = self._db.execute(
+                f"select id from agent where worktree in ({marks})",  # noqa: S608 - only question marks
+                tuple(worktrees),
+            ).fetchall()
+        return [self.agent(row["id"]) for row in rows]
+
+    def git_dirs(self, agents: Sequence[Agent]) -> dict[str, Path]:
+        """The repository's git folder of each agent, as it was when the agent was made or last repaired."""
+        found = {}
+        question = "select json_extract(intent, '$.git_dir') from agent where id = ? and intent <> ''"
+        with _as_store_errors(self.path):
+            for agent in agents:
+                row = self._db.execute(question, (agent.id,)).fetchone()
+                if row and row[0]:
+                    found[agent.id] = Path(row[0])
         return found
 
     def state(self) -> FleetState:

@@ -153,7 +153,7 @@ def test_the_environment_of_a_hook_does_not_mislead(
 
     assert found.root == repo
     assert (trees / "side" / "a.txt").exists()
-    assert not git.dirty(trees / "side")
+    assert not git.dirty(git.place_at(trees / "side"))
 
 
 # ── planning ──
@@ -311,8 +311,8 @@ def test_a_name_for_the_entry_that_is_taken_gives_way(repo: Path, trees: Path) -
     git.add(found, git.plan(found, "two", path=trees / "two"), admin_name="one")
 
     assert entries(repo) == ["one", "two"]
-    assert not git.dirty(trees / "one")
-    assert not git.dirty(trees / "two")
+    assert not git.dirty(git.place_at(trees / "one"))
+    assert not git.dirty(git.place_at(trees / "two"))
 
 
 def test_a_remote_base_leaves_no_tracking_behind(repo: Path, tmp_path: Path) -> None:
@@ -351,8 +351,8 @@ def test_filters_hooks_and_line_endings_are_gits_own(repo: Path, trees: Path) ->
     assert (place / "x.loud").read_text() == "HEY\n"
     assert (place / "y.crlf").read_bytes() == b"z\r\n"
     assert (place / "hooked.secret").read_text().strip() == str(place)
-    assert not git.dirty(place)
-    assert git.diff_stat(place, "main") == git.DiffStat(0, 0, 0, 0, False, 0, 0)
+    assert not git.dirty(git.place_at(place))
+    assert git.diff_stat(git.place_at(place), "main") == git.DiffStat(0, 0, 0, 0, False, 0, 0)
 
 
 def test_a_sparse_checkout_stays_sparse(repo: Path, trees: Path) -> None:
@@ -363,7 +363,7 @@ def test_a_sparse_checkout_stays_sparse(repo: Path, trees: Path) -> None:
 
     assert (place / "src" / "b.py").exists()
     assert not (place / "big").exists()
-    assert git.diff_stat(place, "main") == git.DiffStat(0, 0, 0, 0, False, 0, 0)
+    assert git.diff_stat(git.place_at(place), "main") == git.DiffStat(0, 0, 0, 0, False, 0, 0)
 
 
 def test_a_sha256_repository_works_through_the_program(tmp_path: Path, trees: Path) -> None:
@@ -372,7 +372,7 @@ def test_a_sha256_repository_works_through_the_program(tmp_path: Path, trees: Pa
     (place / "a.txt").write_text("one\ntwo\nthree\n")
 
     assert len(git.discover(place).head) == 64
-    assert git.diff_stat(place, "main") == git.DiffStat(1, 0, 1, 0, True, 0, 0)
+    assert git.diff_stat(git.place_at(place), "main") == git.DiffStat(1, 0, 1, 0, True, 0, 0)
 
 
 def test_creating_does_not_load_pygit2(repo: Path, trees: Path) -> None:
@@ -753,7 +753,7 @@ def test_a_folder_that_git_does_not_stop_writing_to_is_kept(
 def test_a_locked_worktree_survives_pruning_until_it_is_unlocked(repo: Path, trees: Path) -> None:
     place = worktree(repo, "side", trees / "side")
     found = git.discover(repo)
-    git.lock(place, "an agent is alive")
+    git.lock(repo / ".git", place, "an agent is alive")
     assert git.worktrees(found)[1].lock_reason == "an agent is alive"
     place.rename(trees / "hidden")
 
@@ -761,8 +761,8 @@ def test_a_locked_worktree_survives_pruning_until_it_is_unlocked(repo: Path, tre
     assert entries(repo) == ["side"]
 
     (trees / "hidden").rename(place)
-    git.unlock(place)
-    git.unlock(place)
+    git.unlock(repo / ".git", place)
+    git.unlock(repo / ".git", place)
     assert not git.worktrees(found)[1].is_locked
 
 
@@ -780,7 +780,7 @@ def test_pruning_says_what_is_gone_before_it_forgets_it(repo: Path, trees: Path)
 
 def test_only_a_linked_worktree_can_be_locked(repo: Path) -> None:
     with pytest.raises(NotFound):
-        git.lock(repo, "x")
+        git.lock(repo / ".git", repo, "x")
 
 
 def test_a_worktree_that_was_moved_is_connected_again(repo: Path, trees: Path) -> None:

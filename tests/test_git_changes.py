@@ -8,6 +8,7 @@ import pytest
 
 from fleet_tui import git
 from fleet_tui.git import FileChange, changes
+from fleet_tui.values import replace
 from tests import repos
 from tests.repos import call, commit, make, worktree
 
@@ -17,6 +18,11 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A worktree beside its repository, on branch `side`."""
     repos.isolate(tmp_path / "home", monkeypatch)
     return worktree(make(tmp_path / "project"), "side", tmp_path / "side")
+
+
+def seen(place: Path) -> git.Place:
+    """The worktree as fleet looks at it, found by git itself."""
+    return git.place_at(place)
 
 
 def make_a_mess(place: Path) -> None:
@@ -33,9 +39,9 @@ def make_a_mess(place: Path) -> None:
 
 
 def test_a_fresh_worktree_has_no_changes(place: Path) -> None:
-    assert git.diff_stat(place, "main") == git.DiffStat(0, 0, 0, 0, False, 0, 0)
-    assert git.status(place) == []
-    assert not git.dirty(place)
+    assert git.diff_stat(seen(place), "main") == git.DiffStat(0, 0, 0, 0, False, 0, 0)
+    assert git.status(seen(place)) == []
+    assert not git.dirty(seen(place))
 
 
 def test_a_diff_stat_counts_from_the_base_to_the_files_as_they_are(place: Path) -> None:
@@ -44,55 +50,58 @@ def test_a_diff_stat_counts_from_the_base_to_the_files_as_they_are(place: Path) 
     expected = git.DiffStat(
         added=3 + 1 + 3, removed=1, files=3, untracked=2, is_dirty=True, ahead=1, behind=0
     )
-    assert git.diff_stat(place, "main") == expected
+    assert git.diff_stat(seen(place), "main") == expected
 
 
 def test_both_ways_of_counting_agree(place: Path, tmp_path: Path) -> None:
     make_a_mess(place)
     commit(tmp_path / "project", {"a.txt": "upstream\n"})
 
-    by_libgit2 = changes._with_libgit2(place, "main")
+    by_libgit2 = changes._with_libgit2(seen(place), "main")
 
     assert by_libgit2 is not None
-    assert by_libgit2 == changes._with_git(place, "main")
+    assert by_libgit2 == changes._with_git(seen(place), "main")
     assert (by_libgit2.ahead, by_libgit2.behind) == (1, 1)
 
 
 def test_what_others_committed_to_the_base_is_not_counted(place: Path, tmp_path: Path) -> None:
     commit(tmp_path / "project", {"a.txt": "upstream\n" * 40})
 
-    assert git.diff_stat(place, "main") == git.DiffStat(0, 0, 0, 0, False, 0, 1)
+    assert git.diff_stat(seen(place), "main") == git.DiffStat(0, 0, 0, 0, False, 0, 1)
 
 
 def test_a_committed_worktree_is_clean_and_ahead(place: Path) -> None:
     commit(place, {"a.txt": "one\n"})
 
-    assert git.diff_stat(place, "main") == git.DiffStat(0, 1, 1, 0, False, 1, 0)
+    assert git.diff_stat(seen(place), "main") == git.DiffStat(0, 1, 1, 0, False, 1, 0)
 
 
-def test_a_filtered_file_is_counted_as_git_sees_it(place: Path) -> None:
+def test_uncommitted_lines_of_a_filtered_file_are_not_counted(place: Path) -> None:
     call(place, "config", "filter.shout.smudge", "tr a-z A-Z")
     call(place, "config", "filter.shout.clean", "tr A-Z a-z")
     commit(place, {".gitattributes": "*.loud filter=shout\n", "x.loud": "hey\nyou\n"})
     (place / "x.loud").write_text("HEY\nYOU\nTHERE\n")
 
-    assert git.diff_stat(place, "HEAD") == git.DiffStat(1, 0, 1, 0, True, 0, 0)
+    # How many they are only the filter knows, and looking runs no filter.
+    assert git.diff_stat(seen(place), "HEAD") == git.DiffStat(0, 0, 1, 0, True, 0, 0)
 
 
 def test_a_branch_without_a_commit_is_still_counted(place: Path) -> None:
     call(place, "checkout", "--quiet", "--orphan", "fresh")
 
-    assert git.diff_stat(place, "main").files == 0
+    assert git.diff_stat(seen(place), "main").files == 0
 
 
 def test_a_base_that_is_gone_is_an_error_and_not_zero(place: Path) -> None:
     with pytest.raises(git.GitFailed):
-        git.diff_stat(place, "no-such-base")
+        git.diff_stat(seen(place), "no-such-base")
 
 
 def test_a_worktree_that_is_gone_is_an_error_and_not_clean(place: Path) -> None:
     with pytest.raises(git.GitFailed):
-        git.dirty(place / "nowhere")
+        git.dirty(replace(seen(place), work_tree=place / "nowhere"))
+    with pytest.raises(git.GitFailed):
+        git.dirty(seen(place / "nowhere"))
 
 
 def test_status_names_every_file_once_with_what_happened_to_it(place: Path) -> None:
@@ -103,7 +112,7 @@ def test_status_names_every_file_once_with_what_happened_to_it(place: Path) -> N
     (place / "t").symlink_to("a.txt")
     (place / "ü.txt").write_text("")
 
-    found = {change.path: change for change in git.status(place)}
+    found = {change.path: change for change in git.status(seen(place))}
 
     assert found == {
         "a.txt": FileChange("a.txt", "modified", is_staged=True),
@@ -114,7 +123,7 @@ def test_status_names_every_file_once_with_what_happened_to_it(place: Path) -> N
         "new/y.bin": FileChange("new/y.bin", "untracked", is_staged=False),
         "ü.txt": FileChange("ü.txt", "untracked", is_staged=False),
     }
-    assert git.dirty(place)
+    assert git.dirty(seen(place))
 
 
 def test_a_conflict_is_told_as_one(place: Path, tmp_path: Path) -> None:
@@ -122,8 +131,8 @@ def test_a_conflict_is_told_as_one(place: Path, tmp_path: Path) -> None:
     commit(place, {"a.txt": "ours\n"})
     repos.attempt(place, "merge", "main")
 
-    assert git.status(place) == [FileChange("a.txt", "conflicted", is_staged=False)]
-    assert git.diff_stat(place, "main").is_dirty
+    assert git.status(seen(place)) == [FileChange("a.txt", "conflicted", is_staged=False)]
+    assert git.diff_stat(seen(place), "main").is_dirty
 
 
 def test_reading_takes_no_lock_that_an_agent_could_run_into(place: Path) -> None:
@@ -131,8 +140,8 @@ def test_reading_takes_no_lock_that_an_agent_could_run_into(place: Path) -> None
     (place / "a.txt").touch()
     before = (entry / "index").stat().st_mtime_ns
 
-    git.status(place)
-    git.dirty(place)
-    git.diff_stat(place, "main")
+    git.status(seen(place))
+    git.dirty(seen(place))
+    git.diff_stat(seen(place), "main")
 
     assert (entry / "index").stat().st_mtime_ns == before

@@ -313,7 +313,7 @@ def test_a_branch_that_cannot_be_made_again_leaves_head_detached(
 
     assert restored.branch == ""
     assert "cannot be made again" in restored.note
-    assert not git.dirty(place)
+    assert not git.dirty(git.place_at(place))
 
 
 def test_a_place_that_is_taken_meanwhile_is_refused_and_the_trash_keeps_it(place: Path, trash: Path) -> None:
@@ -374,7 +374,7 @@ def test_an_entry_that_vanishes_while_in_the_trash_is_made_again(
     shutil.rmtree(repo / ".git" / "worktrees" / "side")
 
     assert git.from_trash(moved.path).branch == "side"
-    assert git.status(place) == [git.FileChange("new.txt", "untracked", is_staged=False)]
+    assert git.status(git.place_at(place)) == [git.FileChange("new.txt", "untracked", is_staged=False)]
 
 
 def test_a_worktree_that_lost_its_link_is_found_through_the_repository(
@@ -385,7 +385,7 @@ def test_a_worktree_that_lost_its_link_is_found_through_the_repository(
     moved = git.to_trash(place, trash, stamp="s", delete_branch=False, repo_root=repo)
 
     assert git.from_trash(moved.path).branch == "side"
-    assert not git.dirty(place)
+    assert not git.dirty(git.place_at(place))
 
 
 def test_a_repository_that_is_gone_is_a_reason_to_keep_everything(
@@ -407,7 +407,7 @@ def test_a_repository_that_is_gone_is_a_reason_to_keep_everything(
 
     git.repair(git.discover(away), [moved.path])
     assert git.from_trash(moved.path).branch == "side"
-    assert not git.dirty(place)
+    assert not git.dirty(git.place_at(place))
 
 
 def test_the_main_tree_and_foreign_folders_are_never_trashed(repo: Path, trash: Path, tmp_path: Path) -> None:
@@ -437,7 +437,7 @@ def test_another_filesystem_is_refused_and_nothing_has_changed(repo: Path, place
     elsewhere = next((one for one in folders if one.is_dir() and one.stat().st_dev != here), None)
     if elsewhere is None:
         pytest.skip("there is no second filesystem here")
-    git.lock(place, "alive")
+    git.lock(repo / ".git", place, "alive")
     with tempfile.TemporaryDirectory(dir=elsewhere) as other:
         with pytest.raises(Refused, match="different filesystems"):
             discard(place, Path(other))

@@ -14,7 +14,8 @@ if TYPE_CHECKING:
     from fleet_tui.git.archive import archive_of
     from fleet_tui.git.changes import DiffStat, FileChange, Kind, diff_stat, dirty, status
     from fleet_tui.git.creation import WorktreePlan, add, plan, plan_many, undo_add
-    from fleet_tui.git.entries import lock, unlock
+    from fleet_tui.git.entries import Changed, link_problem, link_problems, lock, relink, unlock
+    from fleet_tui.git.plain import Place, place_at, place_of
     from fleet_tui.git.program import GitFailed, Unwanted
     from fleet_tui.git.repository import (
         Repository,
@@ -41,10 +42,12 @@ if TYPE_CHECKING:
     )
 
 __all__ = [
+    "Changed",
     "DiffStat",
     "FileChange",
     "GitFailed",
     "Kind",
+    "Place",
     "Repository",
     "Restored",
     "Trashed",
@@ -65,11 +68,16 @@ __all__ = [
     "find",
     "from_trash",
     "how_to_restore",
+    "link_problem",
+    "link_problems",
     "lock",
     "moved_to",
+    "place_at",
+    "place_of",
     "plan",
     "plan_many",
     "prune",
+    "relink",
     "repair",
     "status",
     "to_trash",
@@ -98,8 +106,18 @@ _HOMES = {
         "undo_add",
     ),
     "entries": (
+        "Changed",
+        "link_problem",
+        "link_problems",
+        "link_problems",
         "lock",
+        "relink",
         "unlock",
+    ),
+    "plain": (
+        "Place",
+        "place_at",
+        "place_of",
     ),
     "program": (
         "GitFailed",

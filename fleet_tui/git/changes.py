@@ -1,20 +1,25 @@
 """What has changed in a worktree: against its index, its HEAD and the commit that it started from.
 
 Only reads, and takes no lock: the agent in the worktree may be running git at the same moment.
+Runs no program that a configuration names: libgit2 never does, and the git program is called by `plain`. So a file with
+a `filter` attribute (Git LFS) is compared by its size and times with the index, and its uncommitted lines are not counted.
 """
 
 from __future__ import annotations
 
+import os
+import time
 from pathlib import Path
 from typing import Literal
 
-from fleet_tui.git.program import output, run
+from fleet_tui.git.plain import Place, answer, look
 from fleet_tui.values import dataclass
 
 MOST_UNTRACKED = 1000
 """Untracked files whose lines are counted; a forgotten build folder may hold a hundred thousand."""
 MOST_BYTES = 1 << 20
 
+_NO_FILTER = ("unspecified", "unset", "set")
 Kind = Literal["added", "modified", "deleted", "renamed", "type changed", "conflicted", "untracked"]
 
 _KINDS: dict[str, Kind] = {
@@ -34,7 +39,7 @@ class DiffStat:
     """How far a worktree, with everything uncommitted in it, is from its base."""
 
     added: int
-    """Lines, those of untracked text files included."""
+    """Lines, those of untracked text files included, uncommitted ones of filtered files left out."""
     removed: int
     files: int
     """Tracked files that differ."""
@@ -54,42 +59,82 @@ class FileChange:
     """Whether the index has it, perhaps only in part."""
 
 
-def status(worktree: Path) -> list[FileChange]:
-    """Every changed or untracked file, by git itself: filters are right, and no library has to be loaded."""
-    fields = _status(worktree, "--untracked-files=all", "--find-renames").split("\0")
-    changes = []
+def status(place: Place) -> list[FileChange]:
+    """Every changed or untracked file."""
+    return _status(place, "--untracked-files=all", "--find-renames")
+
+
+def dirty(place: Place) -> bool:
+    """Whether anything is uncommitted; ignored files and what is in submodules do not count."""
+    return bool(_status(place, "--untracked-files=normal", "--no-renames"))
+
+
+def _status(place: Place, *options: str) -> list[FileChange]:
+    said = answer(place, "status", "--porcelain", "-z", "--ignore-submodules=dirty", *options)
+    fields = said.split("\0")
+    found = []
     while fields and fields[0]:
         field = fields.pop(0)
         code, path = field[:2], field[3:]
         if "R" in code or "C" in code:
             fields.pop(0)
-        is_conflict = "U" in code or code in ("AA", "DD")
-        kind = "conflicted" if is_conflict else _KINDS[code.strip()[0]]
-        changes.append(FileChange(path, kind, is_staged=code[0] not in " ?" and not is_conflict))
-    return changes
+        found.append((code, path))
+    same = same_by_stat(place, [path for code, path in found if code[1] == "M"])
+    return [_change(code, path) for code, path in found if not (path in same and code == " M")]
 
 
-def dirty(worktree: Path) -> bool:
-    """Whether anything is uncommitted, in submodules too; ignored files do not count."""
-    return bool(_status(worktree, "--untracked-files=normal", "--no-renames"))
+def _change(code: str, path: str) -> FileChange:
+    is_conflict = "U" in code or code in ("AA", "DD")
+    kind = "conflicted" if is_conflict else _KINDS[code.strip()[0]]
+    return FileChange(path, kind, is_staged=code[0] not in " ?" and not is_conflict)
 
 
-def _status(worktree: Path, *options: str) -> str:
-    return output(worktree, "status", "--porcelain", "-z", "--ignore-submodules=none", *options)
+def _filtered(place: Place, paths: list[str]) -> set[str]:
+    """Those of these files that have a filter: what git would store for them only a program knows."""
+    if not paths:
+        return set()
+    said = answer(place, "check-attr", "-z", "--stdin", "filter", stdin="\0".join(paths) + "\0").split("\0")
+    return {path for path, value in zip(said[::3], said[2::3], strict=False) if value not in _NO_FILTER}
 
 
-def diff_stat(worktree: Path, base: str) -> DiffStat:
+def same_by_stat(place: Place, paths: list[str]) -> set[str]:
+    """Filtered files that are as the index has them by size and times.
+
+    Git reads a file anew that was written in the same second as the index. Without its filter it would look changed;
+    with a copy of the index that is newer than all files, git compares nothing but size and times.
+    """
+    filtered = _filtered(place, paths)
+    if not filtered:
+        return set()
+    import tempfile  # here, because few repositories have filters
+
+    with tempfile.TemporaryDirectory(prefix="fleet-index-") as folder:
+        copy = Path(folder) / "index"
+        copy.write_bytes((place.own / "index").read_bytes())
+        later = time.time() + 3600
+        os.utime(copy, (later, later))
+        names = answer(
+            place, "diff-files", "--name-only", "-z", "--ignore-submodules=all",
+            variables={"GIT_INDEX_FILE": str(copy)},
+        )  # fmt: skip
+    return filtered - set(names.split("\0"))
+
+
+def diff_stat(place: Place, base: str) -> DiffStat:
     """Everything since the worktree left its base: committed, staged, unstaged and untracked."""
-    return _with_libgit2(worktree, base) or _with_git(worktree, base)
+    return _with_libgit2(place, base) or _with_git(place, base)
 
 
-def _with_libgit2(worktree: Path, base: str) -> DiffStat | None:
-    """None where libgit2 cannot open the repository, or would be wrong about it."""
+def _with_libgit2(place: Place, base: str) -> DiffStat | None:
+    """None where libgit2 cannot open the repository, or would be wrong about it. It knows hooks, filters and file
+    watchers by name only, and starts none."""
     import pygit2
     from pygit2.enums import DeltaStatus, DiffOption
 
     try:
-        repo = pygit2.Repository(str(worktree))
+        repo = pygit2.Repository(str(place.own))
+        # Whatever the entry and `core.worktree` say.
+        repo.workdir = str(place.work_tree)
         if "core.sparsecheckout" in repo.config and repo.config.get_bool("core.sparsecheckout"):
             return None
         head, start = repo.head.target, repo.revparse_single(base).peel(pygit2.Commit).id
@@ -108,7 +153,7 @@ def _with_libgit2(worktree: Path, base: str) -> DiffStat | None:
     except (pygit2.GitError, KeyError, ValueError):
         return None
     return DiffStat(
-        added=stats.insertions + _lines_in(worktree, untracked),
+        added=stats.insertions + _lines_in(place.work_tree, untracked),
         removed=stats.deletions,
         files=stats.files_changed,
         untracked=len(untracked),
@@ -118,26 +163,41 @@ def _with_libgit2(worktree: Path, base: str) -> DiffStat | None:
     )
 
 
-def _with_git(worktree: Path, base: str) -> DiffStat:
-    start = output(worktree, "rev-parse", "--verify", "--end-of-options", base + "^{commit}").strip()
-    fork = run(worktree, "merge-base", "HEAD", start).stdout.strip() or start
-    options = ("--numstat", "-z", "--no-renames", "--no-ext-diff", "--no-textconv")
-    rows = [row.split("\t") for row in output(worktree, "diff", *options, fork, "--").split("\0") if row]
-    counts = run(worktree, "rev-list", "--left-right", "--count", f"{start}...HEAD").stdout.split() or [
-        "0",
-        "0",
-    ]
-    changes = status(worktree)
+def _with_git(place: Place, base: str) -> DiffStat:
+    start = answer(place, "rev-parse", "--verify", "--end-of-options", base + "^{commit}").strip()
+    fork = look(place, "merge-base", "HEAD", start).stdout.strip() or start
+    rows = _line_counts(place, fork)
+    changes = status(place)
+    counts = look(place, "rev-list", "--left-right", "--count", f"{start}...HEAD").stdout.split()
+    filtered = _filtered(place, list(rows))
+    if filtered:
+        staged, changed = _line_counts(place, fork, "--cached"), {change.path for change in changes}
+        for path in filtered:
+            if path in staged:
+                rows[path] = staged[path]
+            elif path in changed:
+                rows[path] = (0, 0)
+            else:
+                del rows[path]
     untracked = [change.path for change in changes if change.kind == "untracked"]
     return DiffStat(
-        added=sum(int(row[0]) for row in rows if row[0] != "-") + _lines_in(worktree, untracked),
-        removed=sum(int(row[1]) for row in rows if row[1] != "-"),
+        added=sum(added for added, _ in rows.values()) + _lines_in(place.work_tree, untracked),
+        removed=sum(removed for _, removed in rows.values()),
         files=len(rows),
         untracked=len(untracked),
         is_dirty=bool(changes),
-        ahead=int(counts[1]),
-        behind=int(counts[0]),
+        ahead=int(counts[1]) if counts else 0,
+        behind=int(counts[0]) if counts else 0,
     )
+
+
+def _line_counts(place: Place, commit: str, *options: str) -> dict[str, tuple[int, int]]:
+    """Lines added and removed in each file since a commit; none in a binary one."""
+    how = ("--numstat", "-z", "--no-renames", "--no-ext-diff", "--no-textconv", "--ignore-submodules=dirty")
+    rows = [
+        row.split("\t", 2) for row in answer(place, "diff", *how, *options, commit, "--").split("\0") if row
+    ]
+    return {path: (0, 0) if added == "-" else (int(added), int(removed)) for added, removed, path in rows}
 
 
 def _lines_in(worktree: Path, paths: list[str]) -> int:

@@ -16,7 +16,8 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from fleet_tui.errors import FleetError, NotFound, Refused
-from fleet_tui.git.entries import Admin, admin_of, admins, connect, lock, read_line, real, remove_tree, write
+from fleet_tui.git.entries import Admin, admin_of, admins, connect, read_line, real, remove_tree, write
+from fleet_tui.git.plain import Place, answer
 from fleet_tui.git.program import (
     COMMIT,
     TRIES,
@@ -201,11 +202,11 @@ def _try_add(
     try:
         # The file-watching daemon that git may start would inherit the locks and hold them for ever.
         command = ("-c", "core.fsmonitor=false", "worktree", "add", "--quiet", *what)
-        done = run(repo.root, *command, keep_open=(folder, *keep_open), is_unwanted=is_unwanted)
+        done = run(repo.root, *command, keep_open=(folder, *keep_open), is_unwanted=is_unwanted, trusted=True)
         if done.returncode == 0:
-            _rename_admin(plan.path, admin_name)
-            if lock_reason:
-                lock(plan.path, lock_reason)
+            admin = _rename_admin(plan.path, admin_name)
+            if lock_reason and admin is not None:
+                write(admin.folder / "locked", f"{lock_reason}\n")
             return None
         if _BRANCH_TAKEN.search(done.stderr):
             own_branch = ""
@@ -236,12 +237,13 @@ def _make_folder(path: Path) -> int:
     return folder
 
 
-def _rename_admin(path: Path, name: str) -> None:
+def _rename_admin(path: Path, name: str) -> Admin | None:
     admin = admin_of(path)
     if admin is None or admin.name == name or (admin.folder.parent / name).exists():
-        return
+        return admin
     renamed = Admin(admin.folder.rename(admin.folder.parent / name))
     connect(renamed, path)
+    return renamed
 
 
 def _erase(git_dir: Path, path: Path, branch: str, base: str) -> None:
@@ -316,9 +318,12 @@ def _wait_for_writers(path: Path) -> None:
 
 
 def _head_elsewhere(git_dir: Path, path: Path, commit: str) -> str:
-    if not _entries_for(git_dir, path) or not (path / ".git").exists():
+    entries = _entries_for(git_dir, path)
+    if not entries or not (path / ".git").exists():
         return ""
-    done = run(path, "rev-parse", "--verify", "--quiet", "HEAD")
+    # Not by the folder's own `.git`, which anybody may have changed.
+    here = {"GIT_DIR": str(entries[0].folder), "GIT_COMMON_DIR": str(git_dir)}
+    done = run(path, "rev-parse", "--verify", "--quiet", "HEAD", variables=here)
     head = done.stdout.strip().strip("0")  # all zeros until git knows better
     return f"it has commits of its own, up to {head[:10]}" if head and head != commit.strip("0") else ""
 
@@ -330,22 +335,31 @@ def _stray_file(git_dir: Path, repo_root: Path, path: Path, commit: str) -> str:
     with tempfile.TemporaryDirectory(prefix="fleet-index-") as temporary:
 
         def ask(*arguments: str) -> str:
-            here = ("--git-dir", str(git_dir), "--work-tree", str(path), "-c", "core.fsmonitor=false")
-            return output(path, *here, *arguments, variables={"GIT_INDEX_FILE": f"{temporary}/index"})
+            variables = {"GIT_INDEX_FILE": f"{temporary}/index"}
+            return answer(Place(git_dir, git_dir, path), *arguments, variables=variables)
 
         ask("read-tree", commit)
         changes = ask("status", "--porcelain", "-z", "--untracked-files=all", "--ignored", "--no-renames")
-        for change in filter(None, changes.split("\0")):
-            kind, name = change[1], change[3:]
-            if kind in " D":
+        found = [(change[1], change[3:]) for change in changes.split("\0") if change]
+        checked_out = _smudged(git_dir, path, [name for kind, name in found if kind == "M"])
+        for kind, name in found:
+            if kind in " D" or name in checked_out:
                 continue
             expected = _content(repo_root / name)
             if kind == "M":
                 expected = ask("cat-file", "--filters", f"{commit}:{name}").encode("utf-8", "surrogateescape")
-            found = _content(path / name)
-            if expected is None or found is None or not expected.startswith(found):
+            content = _content(path / name)
+            if expected is None or content is None or not expected.startswith(content):
                 return f"{name} is not from its checkout"
     return ""
+
+
+def _smudged(git_dir: Path, path: Path, names: list[str]) -> set[str]:
+    """Filtered files that are still as a checkout that came to its end has written them."""
+    from fleet_tui.git.changes import same_by_stat
+
+    entries = [entry for entry in _entries_for(git_dir, path) if (entry.folder / "index").exists()]
+    return same_by_stat(Place(git_dir, entries[0].folder, path), names) if entries else set()
 
 
 def _content(path: Path) -> bytes | None:

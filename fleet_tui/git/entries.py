@@ -8,10 +8,24 @@ from __future__ import annotations
 
 import contextlib
 import os
+import stat
+from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from fleet_tui.errors import NotFound
+from fleet_tui.errors import NotFound, Refused
 from fleet_tui.values import dataclass
+
+if TYPE_CHECKING:
+    from fleet_tui.models import Agent
+
+
+MOST_LINK = 8192
+"""Bytes of a `.git` file that are read: it holds one path."""
+
+
+class Changed(Refused):
+    """A worktree's `.git` no longer names the entry that was made for it; the message says what was found."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,14 +55,87 @@ class Admin:
 
 def admin_of(worktree: Path) -> Admin | None:
     """The entry that a worktree names, whether or not it is still there; None if it names none."""
-    try:
-        line = read_line(worktree / ".git")
-    except (IsADirectoryError, NotADirectoryError, PermissionError):
-        return None
+    line = read_link(worktree / ".git")
     if not line.startswith("gitdir: "):
         return None
     folder = Path(os.path.normpath(worktree / line.removeprefix("gitdir: ")))
     return Admin(folder) if folder.parent.name == "worktrees" else None
+
+
+def read_link(path: Path) -> str:
+    """What a `.git` file says; empty for anything else. An agent can put anything there: a pipe must not block."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError:
+        return ""
+    try:
+        text = os.read(descriptor, MOST_LINK) if stat.S_ISREG(os.fstat(descriptor).st_mode) else b""
+    finally:
+        os.close(descriptor)
+    return text.decode("utf-8", "surrogateescape").rstrip("\n")
+
+
+def entry(git_dir: Path, worktree: Path, mark: str = "") -> Admin:
+    """The entry that was made for a worktree, whether or not it is there: by the folder's name, or, if the folder
+    was moved, by the mark that the entry's name ends with. What is in the worktree has no say."""
+    named = Admin(git_dir / "worktrees" / worktree.name)
+    if mark and not named.folder.is_dir():
+        return next((admin for admin in admins(git_dir) if admin.name.endswith(mark)), named)
+    return named
+
+
+def linked(git_dir: Path, worktree: Path, mark: str = "") -> Admin:
+    """The entry that was made for a worktree; Changed if the two no longer belong together.
+
+    A report, not a guard: the worktree may change right afterwards, so use only what is returned here.
+    """
+    problem = link_problem(git_dir, worktree, mark)
+    if problem:
+        raise Changed(f"{worktree.name}: {problem}", hint="fleet list --repair connects it again")
+    return entry(git_dir, worktree, mark)
+
+
+def link_problem(git_dir: Path, worktree: Path, mark: str = "") -> str:
+    """Why a worktree is not connected with the entry that was made for it, in a few words; empty if it is."""
+    made = entry(git_dir, worktree, mark)
+    link = worktree / ".git"
+    if not os.path.lexists(link):
+        return "its .git is gone"
+    if link.is_dir() and not link.is_symlink():
+        return "its .git was replaced by a folder"
+    named = None if link.is_symlink() else admin_of(worktree)
+    if named is None or not _is_same(named.folder, made.folder):
+        return "its .git was changed"
+    common = read_line(made.folder / "commondir")
+    if common and not _is_same(made.folder / common, git_dir):
+        return "its entry in the repository was changed"
+    return ""
+
+
+def link_problems(git_dirs: Mapping[str, Path], agents: Iterable[Agent]) -> dict[str, str]:
+    """`link_problem` of those agents that have one, by id; `git_dirs` are their repositories by our records."""
+    found = {}
+    for agent in agents:
+        git_dir, worktree = git_dirs.get(agent.id), Path(agent.worktree)
+        if git_dir is not None and agent.has_worktree and worktree.is_dir() and git_dir.is_dir():
+            problem = link_problem(git_dir, worktree, agent.id)
+            if problem:
+                found[agent.id] = problem
+    return found
+
+
+def _is_same(one: Path, other: Path) -> bool:
+    return os.path.realpath(one) == os.path.realpath(other)
+
+
+def relink(git_dir: Path, worktree: Path, mark: str = "") -> bool:
+    """Connect a worktree with the entry that was made for it again; False where that is gone, or `.git` is a folder."""
+    made = entry(git_dir, worktree, mark)
+    link = worktree / ".git"
+    if not made.folder.is_dir() or (link.is_dir() and not link.is_symlink()):
+        return False
+    connect(made, worktree)
+    return True
 
 
 def admins(git_dir: Path) -> list[Admin]:
@@ -61,6 +148,8 @@ def admins(git_dir: Path) -> list[Admin]:
 
 def connect(admin: Admin, worktree: Path) -> None:
     """Let entry and worktree name each other, in the way, absolute or relative, that the entry uses."""
+    if not _is_same(admin.folder / read_line(admin.folder / "commondir"), admin.git_dir):
+        write(admin.folder / "commondir", "../..\n")
     is_relative = bool(admin.link) and not admin.link.startswith("/")
     place = real(worktree)
     link, back = str(place / ".git"), str(admin.folder)
@@ -71,19 +160,19 @@ def connect(admin: Admin, worktree: Path) -> None:
         write(place / ".git", f"gitdir: {back}\n")
 
 
-def lock(path: Path, reason: str) -> None:
+def lock(git_dir: Path, worktree: Path, reason: str, mark: str = "") -> None:
     """Keep git from pruning or removing a worktree."""
-    write(_existing_admin(path).folder / "locked", f"{reason}\n")
+    write(_existing(git_dir, worktree, mark).folder / "locked", f"{reason}\n")
 
 
-def unlock(path: Path) -> None:
-    (_existing_admin(path).folder / "locked").unlink(missing_ok=True)
+def unlock(git_dir: Path, worktree: Path, mark: str = "") -> None:
+    (_existing(git_dir, worktree, mark).folder / "locked").unlink(missing_ok=True)
 
 
-def _existing_admin(path: Path) -> Admin:
-    admin = admin_of(path)
-    if admin is None or not admin.folder.is_dir():
-        raise NotFound(f"{path} is not a linked worktree")
+def _existing(git_dir: Path, worktree: Path, mark: str) -> Admin:
+    admin = entry(git_dir, worktree, mark)
+    if not admin.folder.is_dir():
+        raise NotFound(f"{worktree} is not a linked worktree")
     return admin
 
 
@@ -98,7 +187,9 @@ def read_line(path: Path) -> str:
 def write(path: Path, text: str) -> None:
     """Replace a file in one step."""
     draft = path.with_name(f"{path.name}.fleet-{os.getpid()}")
-    draft.write_bytes(text.encode("utf-8", "surrogateescape"))
+    draft.unlink(missing_ok=True)
+    with draft.open("xb") as file:  # never through a link that was put in its place
+        file.write(text.encode("utf-8", "surrogateescape"))
     draft.replace(path)
 
 

@@ -1,6 +1,9 @@
-"""How the git program is called: always with a list of arguments, never with a hook's environment.
+"""Run the git program: its environment, its safe options, decoding, retries and error messages.
 
-Owns the environment, the decoding, trying again and what a failure says. No command of git is chosen here.
+`run` is safe by default: git runs no hook, no file watcher, no pager and no transport, whatever is configured.
+`trusted=True` lets git do all that the user's own git would do, and is for making a worktree or a repository only.
+Commands that read the files of a work tree also need `plain`, because no option turns filters off.
+No command of git is chosen here. The reasons are in docs/decisions/0015-what-we-run-where.md.
 """
 
 from __future__ import annotations
@@ -34,6 +37,24 @@ _CAUSE = re.compile(
     ": (?:No space left on device|Disk quota exceeded|Read-only file system|Permission denied|Input/output error"
     "|File name too long|File too large|Too many open files|Cannot allocate memory)$"
 )
+SAFE_OPTIONS = (
+    *("-c", "core.fsmonitor=false"),
+    *("-c", "core.hooksPath=/dev/null"),
+    *("-c", "diff.ignoreSubmodules=dirty"),
+    "--no-pager",
+)
+"""Nothing that a configuration names is run. Git looks into submodules by a child that reads their configuration:
+their own changes are left out for that reason."""
+SAFE_VARIABLES = {
+    # No protocol at all: a partial clone would fetch what is missing, by whatever program its configuration names.
+    "GIT_ALLOW_PROTOCOL": "",
+    "GIT_NO_LAZY_FETCH": "1",
+}
+_HARMLESS_VARIABLES = re.compile(
+    "GIT_(?:CONFIG_(?:GLOBAL|SYSTEM|NOSYSTEM|COUNT|KEY_[0-9]+|VALUE_[0-9]+)|CEILING_DIRECTORIES"
+    "|DISCOVERY_ACROSS_FILESYSTEM|EXEC_PATH|(?:AUTHOR|COMMITTER)_(?:NAME|EMAIL|DATE)|TEST_ASSUME_DIFFERENT_OWNER)"
+)
+"""The caller's variables that a safe git still gets: where the user's configuration is, and who they are."""
 _LOCATION_VARIABLES = (
     "GIT_ALTERNATE_OBJECT_DIRECTORIES",
     "GIT_COMMON_DIR",
@@ -65,16 +86,51 @@ def run(
     stdin: str = "",
     keep_open: Sequence[int] = (),
     is_unwanted: Callable[[], bool] | None = None,
+    trusted: bool = False,
 ) -> subprocess.CompletedProcess[str]:
-    """Run git in a folder, whatever a hook that called us has put into the environment.
+    """Run git in a folder, ignoring the repository that a calling hook's environment names.
 
-    Where `is_unwanted` is given, it is asked again and again, and a git that is not wanted any more is ended.
+    Unless `trusted`, git runs none of the programs that its configuration or the environment names.
+    Where `is_unwanted` is given, it is polled, and git is ended once it returns true.
     """
-    environment = {key: value for key, value in os.environ.items() if key not in _LOCATION_VARIABLES}
-    environment |= {"LC_ALL": "C", "GIT_TERMINAL_PROMPT": "0", "GIT_OPTIONAL_LOCKS": "0", **(variables or {})}
+    options = () if trusted else SAFE_OPTIONS
+    environment = (_trusted_environment() if trusted else safe_environment()) | dict(variables or {})
+    return start(
+        ["git", "-C", str(where), *options, *arguments],
+        environment,
+        stdin=stdin,
+        keep_open=keep_open,
+        is_unwanted=is_unwanted,
+    )
+
+
+def _trusted_environment() -> dict[str, str]:
+    kept = {key: value for key, value in os.environ.items() if key not in _LOCATION_VARIABLES}
+    return kept | {"LC_ALL": "C", "GIT_TERMINAL_PROMPT": "0", "GIT_OPTIONAL_LOCKS": "0"}
+
+
+def safe_environment() -> dict[str, str]:
+    """The caller's environment without any variable by which git would find a repository or a program."""
+    kept = {
+        key: value
+        for key, value in os.environ.items()
+        if not key.startswith("GIT_") or _HARMLESS_VARIABLES.fullmatch(key)
+    }
+    return kept | {"LC_ALL": "C", "GIT_TERMINAL_PROMPT": "0", "GIT_OPTIONAL_LOCKS": "0", **SAFE_VARIABLES}
+
+
+def start(
+    command: Sequence[str],
+    environment: Mapping[str, str],
+    *,
+    stdin: str = "",
+    keep_open: Sequence[int] = (),
+    is_unwanted: Callable[[], bool] | None = None,
+) -> subprocess.CompletedProcess[str]:
+    """Start git with exactly this environment, and wait for it."""
     try:
         started = subprocess.Popen(
-            ["git", "-C", str(where), *arguments],
+            command,
             env=environment,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -122,15 +178,26 @@ def _end_group(started: subprocess.Popen[bytes]) -> None:
         os.killpg(started.pid, signal.SIGKILL)
 
 
-def output(where: Path, *arguments: str, variables: Mapping[str, str] | None = None, stdin: str = "") -> str:
+def output(
+    where: Path,
+    *arguments: str,
+    variables: Mapping[str, str] | None = None,
+    stdin: str = "",
+    trusted: bool = False,
+) -> str:
     """What git printed, or GitFailed with its reason."""
-    for attempt in range(1, TRIES + 1):
-        done = run(where, *arguments, variables=variables, stdin=stdin)
+    return printed(lambda: run(where, *arguments, variables=variables, stdin=stdin, trusted=trusted))
+
+
+def printed(attempt: Callable[[], subprocess.CompletedProcess[str]]) -> str:
+    """What git printed, retried while another git is at work in the same repository."""
+    for number in range(1, TRIES + 1):
+        done = attempt()
         if done.returncode == 0:
             return done.stdout
         if not is_busy(done):
             break
-        pause(attempt)
+        pause(number)
     raise GitFailed(reason(done))
 
 

@@ -5,13 +5,14 @@ Only asks and tidies: worktrees are made by `creation` and removed by `trash`.
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
 from fleet_tui.errors import NoRepository, NotBegun
-from fleet_tui.git.entries import admin_of, admins
+from fleet_tui.git.entries import admin_of, admins, read_link
 from fleet_tui.git.program import COMMIT, GitFailed, lines, output, query, reason, run
 from fleet_tui.values import dataclass
 
@@ -72,6 +73,7 @@ def discover(start: Path) -> Repository:
     if len(answers) < 3:
         raise _no_repository(start, done)
     common = Path(answers[1])
+    _refuse_embedded(common, start)
     if len(answers) < 5 or not COMMIT.fullmatch(answers[3]):
         raise NotBegun(
             f"the repository of {start} has no commit yet",
@@ -90,6 +92,25 @@ def discover(start: Path) -> Repository:
         head=answers[3],
         head_branch=answers[4].removeprefix("refs/heads/") if answers[4] != "HEAD" else "",
     )
+
+
+def _refuse_embedded(git_dir: Path, start: Path) -> None:
+    """Refuse a bare repository among the files of another one: anybody who can write a file there can make one.
+
+    Git's own safe.bareRepository would refuse all bare repositories, and is not there before git 2.38.
+    """
+    if git_dir.name == ".git" or not Path(os.path.realpath(start)).is_relative_to(git_dir):
+        return
+    for folder in git_dir.parents:
+        link = folder / ".git"
+        if not os.path.lexists(link) or git_dir.is_relative_to(link):
+            continue
+        if Path(os.path.realpath(folder / read_link(link).removeprefix("gitdir: "))) == git_dir:
+            return
+        raise NoRepository(
+            f"{git_dir} is a bare repository inside the work tree {folder}, and is not used",
+            hint=f"go to {folder}, or move the bare repository out of it",
+        )
 
 
 def _main_work_tree(common: Path) -> tuple[Path, bool]:

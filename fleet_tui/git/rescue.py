@@ -1,6 +1,7 @@
 """Saves the work in a worktree as commits under a ref, before somebody deletes the worktree.
 
-Works on a copy of the index, runs no hook and changes nothing in the worktree. What a commit cannot hold
+Works on a copy of the index, runs nothing that is configured and changes nothing in the worktree. A changed file with a
+filter (Git LFS) is saved as it is on the disk, not as its filter would store it. What a commit cannot hold
 (another repository, a submodule's own work) is a reason to refuse, because the caller will delete it.
 """
 
@@ -11,13 +12,12 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from fleet_tui.errors import Refused
-from fleet_tui.git.entries import Admin, read_line
-from fleet_tui.git.program import GitFailed, output, run
+from fleet_tui.git.entries import Admin, read_link
+from fleet_tui.git.plain import Place, answer
+from fleet_tui.git.program import GitFailed, output, query, run
 from fleet_tui.values import dataclass
 
 PLAIN = (
-    *("-c", "core.hooksPath=/dev/null"),
-    *("-c", "core.fsmonitor=false"),
     *("-c", "core.untrackedCache=false"),
     *("-c", "core.safecrlf=false"),
     *("-c", "advice.addEmbeddedRepo=false"),
@@ -48,7 +48,7 @@ def save(admin: Admin, folder: Path, ref: str, *, head: str, original: Path) -> 
         commit = head
         if tree != committed or len(parents) > 1:
             commit = desk.commit(tree, parents, "files")
-        desk.git("update-ref", ref, commit)
+        query(admin.git_dir, "update-ref", ref, commit)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,9 +62,9 @@ class Desk:
 
     def git(self, *arguments: str, stdin: str = "") -> str:
         place = self.folder if self.folder.is_dir() else self.admin.folder
-        here = ("--git-dir", str(self.admin.folder), "--work-tree", str(place))
+        here = Place(self.admin.git_dir, self.admin.folder, place)
         variables = {"GIT_INDEX_FILE": str(self.index), **_SIGNATURE}
-        return output(place, *PLAIN, *here, *arguments, variables=variables, stdin=stdin)
+        return answer(here, *PLAIN, *arguments, variables=variables, stdin=stdin)
 
     def copy_index(self, head: str) -> None:
         """Take the worktree's index, or HEAD's if it has lost its own."""
@@ -114,7 +114,7 @@ class Desk:
         for path in self.gitlinks():
             here = self._submodule(path)
             if here is not None:
-                inner = output(self.folder / path, *PLAIN, *here, *listing).split("\0")
+                inner = answer(here, *PLAIN, *listing).split("\0")
                 found += [f"{path}/{name}" for name in inner if name]
         return found
 
@@ -138,8 +138,7 @@ class Desk:
         return ["--sparse"] if is_sparse == "true" else []
 
     def gitlinks(self) -> list[str]:
-        staged = self.git("ls-files", "--stage", "-z").split("\0")
-        return [entry.partition("\t")[2] for entry in staged if entry.startswith("160000 ")]
+        return _gitlinks(self.git("ls-files", "--stage", "-z"))
 
     def stop_overlooking(self) -> None:
         """Look again at files that somebody told git to pass over, when they are there."""
@@ -165,23 +164,25 @@ class Desk:
                     hint="undo, then push them from there",
                 )
 
-    def _submodule(self, path: str) -> tuple[str, ...] | None:
-        """The options by which git finds a submodule that is checked out."""
+    def _submodule(self, path: str) -> Place | None:
+        """Where git finds a submodule that is checked out."""
         folder = self.folder / path
         if not (folder / ".git").exists():
             return None
         link = _link(folder)
         git_dir = Path(os.path.normpath(self.original / path / link)) if link else folder / ".git"
-        return ("--git-dir", str(git_dir), "--work-tree", str(folder))
+        return Place(git_dir, git_dir, folder)
 
     def _check_submodule(self, path: str) -> None:
         """A commit holds no more of a submodule than its commit's name, so there must not be more."""
         here = self._submodule(path)
         if here is None:
             return
-        folder = self.folder / path
+        # Git would look into submodules of this one by a child that reads their configuration.
+        for nested in _gitlinks(answer(here, "ls-files", "--stage", "-z")):
+            self._check_submodule(f"{path}/{nested}")
         own = ("rev-list", "--max-count=1", "HEAD", "--branches", "--not", "--remotes")
-        if output(folder, *here, "status", "--porcelain") or output(folder, *here, *own):
+        if answer(here, "status", "--porcelain") or answer(here, *own):
             raise Refused(
                 f"the submodule {path} of {self.folder} has work that only it holds",
                 hint="undo, then commit and push it there",
@@ -190,5 +191,9 @@ class Desk:
 
 def _link(folder: Path) -> str:
     """Where the `.git` file of a folder points to; empty if it is a folder, or nothing."""
-    git = folder / ".git"
-    return "" if not git.is_file() else read_line(git).removeprefix("gitdir: ")
+    return read_link(folder / ".git").removeprefix("gitdir: ")
+
+
+def _gitlinks(staged: str) -> list[str]:
+    """Paths of submodules, from what `ls-files --stage -z` prints."""
+    return [entry.partition("\t")[2] for entry in staged.split("\0") if entry.startswith("160000 ")]

@@ -19,7 +19,7 @@ from pathlib import Path
 
 from fleet_tui.errors import FleetError, NotFound, Refused
 from fleet_tui.git.archive import archive_of, discard_archive, pack
-from fleet_tui.git.entries import Admin, admin_of, admins, connect, read_line, real, remove_tree, write
+from fleet_tui.git.entries import Admin, admin_of, admins, connect, entry, read_line, real, remove_tree, write
 from fleet_tui.git.inspection import look
 from fleet_tui.git.program import COMMIT, lines, output, query, run
 from fleet_tui.git.repository import branches
@@ -77,17 +77,21 @@ def to_trash(
     delete_branch: bool,
     branch: str = "",
     repo_root: Path | None = None,
+    git_dir: Path | None = None,
+    mark: str = "",
 ) -> Trashed:
     """Move a worktree to the trash folder and free its branch.
 
     `branch` is the one that the worktree was made for: only that is ever deleted, whatever HEAD is on now.
     `repo_root` finds the repository when the folder is gone, or no longer says where it belongs.
+    With `git_dir`, the repository's folder by our own records, the entry is found there, by its name or its `mark`,
+    whatever the `.git` in the worktree says.
     """
     worktree = real(worktree.absolute())
     earlier = _earlier(trash, worktree)
     if earlier and earlier.path.is_dir() and not worktree.exists():
         return _settle(earlier)
-    admin = _entry(worktree, branch, repo_root)
+    admin = _entry(worktree, branch, repo_root, _recorded(worktree, git_dir, mark))
     head, on = _read_head(admin)
     item = Trashed(
         path=real(trash.absolute()) / f"{worktree.name}.{stamp}",
@@ -117,11 +121,19 @@ def _earlier(trash: Path, original: Path) -> Trashed | None:
     return None
 
 
-def _entry(worktree: Path, branch: str, repo_root: Path | None) -> Admin:
+def _recorded(worktree: Path, git_dir: Path | None, mark: str) -> Admin | None:
+    """The entry by our own records; None without any, and where the repository is no longer where it was."""
+    return entry(git_dir, worktree, mark) if git_dir is not None and (git_dir / "HEAD").exists() else None
+
+
+def _entry(worktree: Path, branch: str, repo_root: Path | None, recorded: Admin | None) -> Admin:
     """The repository's entry for a worktree, made again if it is missing."""
     if (worktree / ".git").is_dir():
-        raise Refused(f"{worktree} is a repository of its own, not a linked worktree")
-    admin = admin_of(worktree) or _linked(worktree, repo_root)
+        raise Refused(
+            f"{worktree} is a repository of its own, not a linked worktree",
+            hint="move its .git away, then: fleet list --repair",
+        )
+    admin = recorded or admin_of(worktree) or _linked(worktree, repo_root)
     if admin is None:
         raise NotFound(f"{worktree} is not a linked worktree", hint="see: git worktree list")
     if not admin.folder.is_dir():
@@ -230,7 +242,9 @@ def from_trash(trashed_path: Path) -> Restored:
     connect(admin, item.original)
     branch, note = _attach(item, admin)
     if not item.has_folder:
-        output(item.original, "checkout-index", "--all", "--quiet", "--index")
+        here = ("--git-dir", str(admin.folder), "--work-tree", str(item.original))
+        # A checkout, so with the filters of the repository, like that which made the worktree.
+        output(item.original, *here, "checkout-index", "--all", "--quiet", "--index", trusted=True)
         note = note or "its folder was gone, so the files are as its index had them"
     (admin.folder / "locked").unlink(missing_ok=True)
     # All that an emptying which was cut off has put aside is back in its place.
@@ -395,9 +409,9 @@ def how_to_restore(ref: str, place: Path) -> str:
 def _refuse_nested(item: Trashed) -> None:
     """Another worktree of the repository may stand inside this one, in an ignored folder say."""
     own = _named_admin(item)
-    for entry in own.folder.parent.iterdir() if own.folder.parent.is_dir() else ():
-        place = Admin(entry).worktree
-        if entry != own.folder and place is not None and place.is_relative_to(item.original):
+    for folder in own.folder.parent.iterdir() if own.folder.parent.is_dir() else ():
+        place = Admin(folder).worktree
+        if folder != own.folder and place is not None and place.is_relative_to(item.original):
             raise Refused(
                 f"{item.path} holds another worktree, {place.name}", hint="undo, and move that one away"
             )

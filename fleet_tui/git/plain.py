@@ -1,0 +1,198 @@
+"""Run git on the files of a work tree without the repository's configuration.
+
+Git reads a work tree through filters, a file watcher and other programs that its configuration names, and an agent can
+write that configuration: in the worktree, behind a replaced `.git` file, and in the repository itself. So git is told
+all places (`GIT_DIR`, `GIT_WORK_TREE`, `GIT_OBJECT_DIRECTORY`), and is given a *view* as its common folder: links to the
+repository's refs, and a configuration of our own. Of the real configuration only a few values are passed on, none of
+which names a program (`_KEPT`). Attributes still say `filter=lfs`, but no such filter is defined.
+
+What this means for filtered files is in docs/decisions/0015-what-we-run-where.md.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from fleet_tui import paths
+from fleet_tui.git.entries import linked, read_line, remove_tree, write
+from fleet_tui.git.program import SAFE_OPTIONS, GitFailed, lines, output, printed, safe_environment, start
+from fleet_tui.values import dataclass
+
+_KEPT = frozenset(
+    {
+        "core.autocrlf",
+        "core.checkstat",
+        "core.eol",
+        "core.filemode",
+        "core.ignorecase",
+        "core.precomposeunicode",
+        "core.sparsecheckout",
+        "core.sparsecheckoutcone",
+        "core.symlinks",
+        "core.trustctime",
+    }
+)
+"""What decides whether a file counts as changed, and names neither a program nor a file."""
+_KEPT_FILES = {"core.attributesfile": "attributes", "core.excludesfile": "ignore"}
+"""The user's own lists, and what they are called where nothing is configured."""
+_FORMATS = ("objectformat", "refstorage")
+"""Extensions that say how the repository is stored."""
+_LINKS = ("refs", "packed-refs", "reftable", "info", "shallow")
+
+_settings: dict[Path, tuple[object, _Settings]] = {}
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where git looks, named in full: no file in the worktree has a say in it."""
+
+    git_dir: Path
+    """The folder that all worktrees of the repository share."""
+    own: Path
+    """The linked worktree's entry in it; the same as `git_dir` for the main work tree."""
+    work_tree: Path
+
+
+@dataclass(frozen=True, slots=True)
+class _Settings:
+    formats: tuple[tuple[str, str], ...]
+    kept: tuple[tuple[str, str], ...]
+
+
+def place_at(folder: Path) -> Place:
+    """The work tree around a folder, as git finds it; GitFailed where there is none."""
+    found = lines(
+        output(
+            folder,
+            *("rev-parse", "--path-format=absolute"),
+            *("--git-common-dir", "--absolute-git-dir", "--show-toplevel"),
+        )
+    )
+    if len(found) != 3:
+        raise GitFailed(f"git does not know the work tree of {folder}")
+    return Place(*map(Path, found))
+
+
+def place_of(git_dir: Path, worktree: Path, mark: str = "") -> Place:
+    """A linked worktree as we made it, by our own records; Changed if its `.git` says otherwise."""
+    return Place(git_dir, linked(git_dir, worktree, mark).folder, worktree)
+
+
+def look(
+    place: Place, *arguments: str, variables: Mapping[str, str] | None = None, stdin: str = ""
+) -> subprocess.CompletedProcess[str]:
+    """Run git on a work tree. It reads no configuration but ours, and starts no other program."""
+    settings = _settings_of(place)
+    view = _view(place.git_dir, settings.formats)
+    environment = {
+        key: value for key, value in safe_environment().items() if not key.startswith("GIT_CONFIG_")
+    }
+    environment |= {
+        "HOME": str(view),
+        "XDG_CONFIG_HOME": str(view),
+        "GIT_CONFIG_GLOBAL": os.devnull,
+        "GIT_CONFIG_NOSYSTEM": "1",
+        "GIT_DIR": str(place.own),
+        "GIT_COMMON_DIR": str(view),
+        "GIT_OBJECT_DIRECTORY": str(place.git_dir / "objects"),
+        "GIT_WORK_TREE": str(place.work_tree),
+        "GIT_CONFIG_COUNT": str(len(settings.kept)),
+    }
+    for number, (key, value) in enumerate(settings.kept):
+        environment |= {f"GIT_CONFIG_KEY_{number}": key, f"GIT_CONFIG_VALUE_{number}": value}
+    where = place.work_tree if place.work_tree.is_dir() else place.own
+    return start(
+        ["git", "-C", str(where), *SAFE_OPTIONS, *arguments], environment | dict(variables or {}), stdin=stdin
+    )
+
+
+def answer(place: Place, *arguments: str, variables: Mapping[str, str] | None = None, stdin: str = "") -> str:
+    """What git printed, or GitFailed with its reason."""
+    return printed(lambda: look(place, *arguments, variables=variables, stdin=stdin))
+
+
+# ── the configuration ──
+
+
+def _settings_of(place: Place) -> _Settings:
+    """Read once per process, and again when one of the repository's own files has changed."""
+    stamp = [_stamp(place.git_dir / "config"), _stamp(place.own / "config.worktree")]
+    known = _settings.get(place.own)
+    if known is None or known[0] != stamp:
+        known = (stamp, _read_settings(place))
+        _settings[place.own] = known
+    return known[1]
+
+
+def _stamp(path: Path) -> object:
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_mtime_ns, found.st_size, found.st_ino
+
+
+def _read_settings(place: Place) -> _Settings:
+    formats: dict[str, str] = {}
+    kept: dict[str, str] = {}
+    for scope, key, value in _configured(place):
+        section, _, name = key.partition(".")
+        if scope == "local" and section == "extensions" and name in _FORMATS:
+            formats[name] = value
+        elif key in _KEPT:
+            kept[key] = value
+        elif key in _KEPT_FILES:
+            kept[key] = os.path.expanduser(value)  # noqa: PTH111 - Path.expanduser raises for an unknown user
+    folder = os.environ.get("XDG_CONFIG_HOME") or os.path.expanduser("~/.config")  # noqa: PTH111 - as above
+    for key, name in _KEPT_FILES.items():
+        path = Path(kept.get(key) or f"{folder}/git/{name}")
+        # A device or a pipe in its place would never end.
+        kept[key] = str(path) if path.is_file() else os.devnull
+    return _Settings(tuple(sorted(formats.items())), tuple(sorted(kept.items())))
+
+
+def _configured(place: Place) -> Iterator[tuple[str, str, str]]:
+    """Scope, key and value of all that is configured; listing it runs nothing."""
+    variables = {"GIT_DIR": str(place.own), "GIT_COMMON_DIR": str(place.git_dir)}
+    fields = output(place.own, "config", "--list", "--show-scope", "--null", variables=variables).split("\0")
+    for scope, entry in zip(fields[::2], fields[1::2], strict=False):
+        key, has_value, value = entry.partition("\n")
+        yield scope, key, value if has_value else "true"
+
+
+# ── the view ──
+
+
+def _view(git_dir: Path, formats: tuple[tuple[str, str], ...]) -> Path:
+    import hashlib
+
+    digest = hashlib.sha256(os.fsencode(git_dir)).hexdigest()[:16]
+    folder = paths.private(paths.state() / "git") / digest
+    text = f"[core]\n\trepositoryformatversion = {1 if formats else 0}\n[extensions]\n"
+    text += "".join(f"\t{name} = {_quoted(value)}\n" for name, value in formats)
+    if not folder.is_dir():
+        _make_view(folder, git_dir, text)
+    elif read_line(folder / "config") != text.rstrip("\n"):
+        write(folder / "config", text)
+    return folder
+
+
+def _quoted(value: str) -> str:
+    return '"{}"'.format(value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n"))
+
+
+def _make_view(folder: Path, git_dir: Path, text: str) -> None:
+    for other in folder.parent.iterdir():
+        if not other.name.startswith(".") and not (other / "refs").exists():
+            remove_tree(other)  # of a repository that is gone
+    draft = paths.private(folder.with_name(f".{folder.name}-{os.urandom(4).hex()}"))
+    for name in _LINKS:
+        (draft / name).symlink_to(git_dir.absolute() / name)
+    write(draft / "config", text)
+    try:
+        draft.rename(folder)
+    except OSError:  # another process was quicker
+        remove_tree(draft)
