@@ -42,6 +42,7 @@ def examine(store: Store, project: Path | None) -> list[Finding]:
         *_store(store),
         *_space(),
         *_agents(agents),
+        *_links(store, agents),
         *_repositories(agents),
         *_leftover_processes(agents),
         *_leftover_sockets(),
@@ -97,6 +98,17 @@ def _agents(agents: list[Agent]) -> Iterator[Finding]:
             yield Finding("warning", f"{agent.name}: {agent.status_detail}", f"fleet revive {agent.name}")
         elif not agent.has_ended and agent.machine != processes.here():
             yield Finding("warning", f"{agent.name} runs elsewhere, and is not touched from here")
+
+
+def _links(store: Store, agents: list[Agent]) -> Iterator[Finding]:
+    problems = git.link_problems(store.git_dirs(agents), agents)
+    for agent in agents:
+        if agent.id in problems:
+            yield Finding(
+                "problem",
+                f"{agent.name}: {problems[agent.id]}, so git is not run in {agent.worktree}",
+                f"in {agent.project}: fleet list --repair",
+            )
 
 
 def _counted(number: int, noun: str) -> str:

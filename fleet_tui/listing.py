@@ -119,10 +119,15 @@ def as_json(
     usage: Mapping[str, Usage],
     spent: Mapping[str, Spending] | None = None,
     prompts: Mapping[str, Prompted] | None = None,
+    problems: Mapping[str, str] | None = None,
 ) -> str:
-    spent, prompts = spent or {}, prompts or {}
+    """`problems` are those of worktrees, by agent."""
+    spent, prompts, problems = spent or {}, prompts or {}, problems or {}
     records = [
-        _record(agent, usage.get(agent.id), spent.get(agent.id), prompts.get(agent.id, Prompted()))
+        {
+            **_record(agent, usage.get(agent.id), spent.get(agent.id), prompts.get(agent.id, Prompted())),
+            "worktree_problem": problems.get(agent.id, ""),
+        }
         for agent in agents
     ]
     return to_json(records, indent=2)
@@ -185,8 +190,10 @@ def table(
     grouped: bool,
     projects: bool,
     spent: Mapping[str, Spending] | None = None,
+    problems: Mapping[str, str] | None = None,
 ) -> str:
     """The agents with their totals, as wide as the terminal; what matters least goes first where it is narrow."""
+    problems = problems or {}
     left_out = {"BATCH"} if grouped else set()
     left_out |= set() if projects else {"PROJECT"}
     spent = spent or {}
@@ -198,6 +205,7 @@ def table(
             usage.get(agent.id, Usage()),
             spent.get(agent.id, Spending()),
             now,
+            problems.get(agent.id, ""),
         )
         for agent in agents
     }
@@ -273,8 +281,9 @@ MOST_SHOWN = 2000
 LEAST_FIRST = ("BATCH", "COST", "CTX", "AGENT", "AGE", "CPU%", "MEM", "PROJECT")
 
 
-def _cells(agent: Agent, batch: str, used: Usage, spent: Spending, now: float) -> dict[str, str]:
-    is_explained = agent.status in {Status.FAILED, Status.LOST, Status.INTERRUPTED}
+def _cells(
+    agent: Agent, batch: str, used: Usage, spent: Spending, now: float, problem: str
+) -> dict[str, str]:
     ended = agent.ended_at if agent.has_ended and agent.ended_at else now
     cells = (
         GLYPHS[agent.status],
@@ -288,9 +297,17 @@ def _cells(agent: Agent, batch: str, used: Usage, spent: Spending, now: float) -
         percent(spent),
         dollars(spent.cost),
         age(ended - agent.created_at),
-        " ".join((agent.status_detail if is_explained else lost(agent) or agent.prompt[:MOST_SHOWN]).split()),
+        " ".join(_last_cell(agent, problem).split()),
     )
     return {column: flat(cell) for column, cell in zip(COLUMNS, cells, strict=True)}
+
+
+def _last_cell(agent: Agent, problem: str) -> str:
+    if problem:
+        return f"! {problem} (fleet list --repair)"
+    if agent.status in {Status.FAILED, Status.LOST, Status.INTERRUPTED}:
+        return agent.status_detail
+    return lost(agent) or agent.prompt[:MOST_SHOWN]
 
 
 def _columns(rows: Sequence[Mapping[str, str]], left_out: set[str], width: int) -> list[str]:

@@ -26,8 +26,22 @@ def repair(store: Store, repository: git.Repository | None) -> list[str]:
     notes += [f"{agent.name}: its worktree is {agent.worktree} now" for agent in followed]
     agents = store.agents(str(repository.root))
     here = [agent for agent in agents if os.path.lexists(Path(agent.worktree) / ".git")]
+    notes += _reconnect(store, here)
     notes += git.repair(repository, [Path(agent.worktree) for agent in here])
     return notes + [_missing(agent) for agent in agents if agent.has_worktree and agent not in here]
+
+
+def _reconnect(store: Store, agents: Sequence[Agent]) -> list[str]:
+    """Put links right that agents have changed. Git would follow them, and write where they lead to."""
+    git_dirs = store.git_dirs(agents)
+    notes = []
+    for agent in agents:
+        problem = git.link_problems(git_dirs, [agent]).get(agent.id, "")
+        if problem and git.relink(git_dirs[agent.id], Path(agent.worktree), agent.id):
+            notes.append(f"{agent.name}: {problem}, and leads to its repository again")
+        elif problem:
+            notes.append(f"{agent.name}: {problem} (move {agent.worktree}/.git away, then this again)")
+    return notes
 
 
 def _take_along(store: Store, repository: git.Repository) -> list[Agent]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
-from fleet_tui import config, conversations, paths, profiles, reconcile
+from fleet_tui import config, conversations, git, paths, profiles, reconcile
 from fleet_tui.errors import Refused, UsageError
 from fleet_tui.holder import Conversation, read_record
 from fleet_tui.intents import Intent
@@ -63,6 +63,10 @@ def _intent(store: Store, agent: Agent, prompt: str, *, fresh: bool, size: tuple
             f"the worktree of {agent.name} is gone", hint=f"fleet create NAME --base {agent.branch}"
         )
     intent = Intent.read(store.intent(agent.id))
+    if problem := git.link_problems(store.git_dirs([agent]), [agent]).get(agent.id):
+        raise Refused(
+            f"{agent.name} is not started: {problem}", hint=f"in {agent.project}: fleet list --repair"
+        )
     first = agent.prompt if fresh else ""
     if intent.headless and not (prompt or first).strip():
         raise UsageError(

@@ -65,14 +65,15 @@ def _listing(fleet: Fleet, *, grouped: bool, everywhere: bool, color: bool, as_j
     agents = [agent for agent in fleet.agents(everywhere=everywhere) if agent.status is not Status.KILLED]
     usage = fleet.usage(agents, primed()) if any(not agent.has_ended for agent in agents) else {}
     spent = fleet.spending(agents)
+    problems = fleet.link_problems(agents)
     if as_json:
-        return listing.as_json(agents, usage, spent, fleet.prompted())
+        return listing.as_json(agents, usage, spent, fleet.prompted(), problems)
     if not agents:
         return _nothing(fleet, everywhere=everywhere)
     width = (terminal_size() or (PIPED_WIDTH, 0))[0]
     return listing.table(
         agents, usage, now=time.time(), width=width, color=color, grouped=grouped,
-        projects=len({agent.project for agent in agents}) > 1, spent=spent,
+        projects=len({agent.project for agent in agents}) > 1, spent=spent, problems=problems,
     )  # fmt: skip
 
 

@@ -153,7 +153,10 @@ def fork(branch: str, new_name: str, prompt: str) -> None:
         source = report.fleet.find(branch)
         report.end([report.fleet.fork(source.id, new_name, prompt=said(prompt), on_progress=report.step)])
         left = report.fleet.uncommitted(source)
-        if left:
+        problem = report.fleet.link_problems([source]).get(source.id)
+        if problem:
+            click.echo(f"  not looked at: the files of {source.name}; {problem}", err=True)
+        elif left:
             changes = counted(left, "uncommitted change")
             say(f"  not copied: {changes} of {source.name}; {new_name} starts from its last commit", err=True)
 

@@ -72,6 +72,8 @@ class Sights:
     """What the agent of the log has done of late, the newest last."""
     ahead: int | None = None
     """How many commits the selected agent's branch has beyond its base; None while that is not known."""
+    link_problems: Mapping[str, str] = field(default_factory=dict)
+    """Of agents whose `.git` no longer leads to their repository: what was found. Their changes are not counted."""
 
 
 @dataclass(frozen=True, slots=True)

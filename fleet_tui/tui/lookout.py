@@ -137,6 +137,8 @@ class Diffs:
     def __init__(self, start: Path) -> None:
         self.counts: dict[str, tuple[int, int]] = {}
         self.ahead: dict[str, int] = {}
+        self.problems: dict[str, str] = {}
+        """Why an agent's changes are not counted."""
         self._start = start
         self._asked: dict[str, tuple[float, tuple[object, ...]]] = {}
         """When each was asked for last, and what was known of it then."""
@@ -151,6 +153,13 @@ class Diffs:
 
     def count(self, fleet: Fleet, agent: Agent) -> None:
         begin = time.monotonic()
+        found = fleet.link_problems([agent])
+        if found:
+            self.problems |= found
+            self.counts.pop(agent.id, None)
+            self.ahead.pop(agent.id, None)
+        else:
+            self.problems.pop(agent.id, None)
         for one, (added, removed, ahead) in fleet.diff_stats([agent]).items():
             self.counts[one], self.ahead[one] = (added, removed), ahead
         end = time.monotonic()
@@ -165,6 +174,7 @@ class Diffs:
         for agent in sorted(agents, key=lambda one: one.id != selected):
             if agent.status is Status.KILLED:
                 self.counts.pop(agent.id, None)
+                self.problems.pop(agent.id, None)
             elif not _is_being_made(agent) and agent.id not in self._waiting:
                 moment = (active.get(agent.id, 0.0), agent.status, agent.run)
                 if self._is_due(agent, moment, now, is_selected=agent.id == selected):
@@ -392,6 +402,7 @@ class Lookout:
             self._outputs.past(self._selected),
             self._deeds,
             self._diffs.ahead.get(self._selected),
+            dict(self._diffs.problems),
         )
         if sights != self._last:
             self._last = sights

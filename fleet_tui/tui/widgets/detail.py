@@ -9,7 +9,7 @@ from fleet_tui.listing import age, dollars, memory, percent, tokens, word
 from fleet_tui.models import Agent, Deed, Evidence, Spending
 from fleet_tui.text import block
 from fleet_tui.tui.exchange import Sights
-from fleet_tui.tui.widgets.lines import Line, Lines, clean, fit, length
+from fleet_tui.tui.widgets.lines import Line, Lines, Part, clean, fit, length
 from fleet_tui.tui.widgets.rows import says
 from fleet_tui.tui.widgets.statuses import ROLES
 
@@ -97,6 +97,8 @@ class Detail(Lines):
 
     def _branch(self, agent: Agent, room: int) -> Line:
         """How far the branch has come from where it began; the name is cut before the number of commits."""
+        if problem := self._sights.link_problems.get(agent.id):
+            return self._cut_name(agent, (f" ! {problem}", "warning"), room)
         owner, ahead = self._sights.log[0], self._sights.ahead if self._sights.ahead is not None else -1
         name, base = ((clean(agent.branch), ""),), agent.base[:7]
         if ahead < 0 or owner != agent.id:
@@ -104,8 +106,12 @@ class Detail(Lines):
         said = f" {ahead} ahead of {base}" if ahead else f" at {base}"
         if ahead and length(name) + len(said) > room:
             said = f" {ahead} ahead"
-        kept = fit(name, room - len(said)) if length(name) + len(said) > room else name
-        return (*kept, (said, "muted"))
+        return self._cut_name(agent, (said, "muted"), room)
+
+    def _cut_name(self, agent: Agent, said: Part, room: int) -> Line:
+        name: Line = ((clean(agent.branch), ""),)
+        kept = fit(name, room - len(said[0])) if length(name) + len(said[0]) > room else name
+        return (*kept, said)
 
     def _log(self, agent: Agent, room: int) -> list[Line]:
         """What it did, with the time of each; what it printed, where it does not tell what it does."""

@@ -373,6 +373,8 @@ def _tinted(line: Line, background: str, width: int) -> Line:
 
 def _diff(agent: Agent, look: Look, room: int) -> Line:
     """Numbers are never cut: those that do not fit are said in thousands."""
+    if agent.id in look.sights.link_problems:
+        return (("! .git", "warning"),)
     added, removed = look.sights.diffs.get(agent.id, (0, 0))
     if not added and not removed:
         return (("·", "faint"),)
