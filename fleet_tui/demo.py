@@ -125,13 +125,19 @@ def _repository(project: Path) -> Path:
         "-c",
         "core.hooksPath=",
     ]
+    # Of a hook or an alias that started us: they name another repository.
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
     for command in (
         ["init", "--quiet", "--initial-branch=main"],
         ["add", "--all"],
         [*identity, "commit", "--quiet", "-m", "Start"],
     ):
         done = subprocess.run(
-            ["git", "-C", str(project), *command], capture_output=True, text=True, check=False
+            ["git", "-C", str(project), *command],
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=False,
         )
         if done.returncode:
             raise FleetError(

@@ -20,7 +20,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
 
-from fleet_tui import launch, names, paths, profiles
+from fleet_tui import git, launch, names, paths, profiles
 from fleet_tui.config import Config
 from fleet_tui.errors import FleetError, HolderGone, LaunchFailed
 from fleet_tui.holder import RunSpec, StopRequest, is_held, read_events, request_stop, take_lock
@@ -169,11 +169,7 @@ def _handled(handler: Callable[[int, FrameType | None], object]) -> Iterator[Non
 
 
 def _repository(folder: Path) -> None:
-    done = subprocess.run(
-        ["git", "-C", str(folder), "init", "--quiet"], capture_output=True, text=True, check=False
-    )
-    if done.returncode:
-        raise FleetError(f"git init: {done.stderr.strip()}", hint="install git")
+    git.init(folder)
 
 
 def _row(

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from fleet_tui import git
+from fleet_tui import demo, git, proving
 from fleet_tui.errors import FleetError, NoRepository, Refused
 from fleet_tui.git import changes
 from tests import repos, traps
@@ -436,3 +436,23 @@ def test_undoing_a_creation_takes_back_filtered_files_too(repo: Path, tmp_path: 
     git.undo_add(repo, path=plan.path, branch="loud", makes_branch=True, base=plan.base)
 
     assert not plan.path.exists()
+
+
+# ── repositories of our own ──
+
+
+@pytest.mark.parametrize("make_own", [demo._repository, proving._repository])
+def test_a_scratch_repository_is_made_where_it_belongs_whatever_a_hook_has_set(
+    repo: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, make_own: Callable[[Path], object]
+) -> None:
+    before = call(repo, "log", "--all", "--format=%H")
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+
+    with monkeypatch.context() as hook:
+        hook.setenv("GIT_DIR", str(repo / ".git"))
+        hook.setenv("GIT_WORK_TREE", str(repo))
+        make_own(scratch)
+
+    assert (scratch / ".git").is_dir()
+    assert call(repo, "log", "--all", "--format=%H") == before

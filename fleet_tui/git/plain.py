@@ -176,8 +176,13 @@ def _view(git_dir: Path, formats: tuple[tuple[str, str], ...]) -> Path:
     if not folder.is_dir():
         _make_view(folder, git_dir, text)
     elif read_line(folder / "config") != text.rstrip("\n"):
-        write(folder / "config", text)
+        _write_config(folder, text)
     return folder
+
+
+def _write_config(folder: Path, text: str) -> None:
+    write(folder / "config", text)
+    (folder / "config").chmod(0o600)
 
 
 def _quoted(value: str) -> str:
@@ -191,7 +196,7 @@ def _make_view(folder: Path, git_dir: Path, text: str) -> None:
     draft = paths.private(folder.with_name(f".{folder.name}-{os.urandom(4).hex()}"))
     for name in _LINKS:
         (draft / name).symlink_to(git_dir.absolute() / name)
-    write(draft / "config", text)
+    _write_config(draft, text)
     try:
         draft.rename(folder)
     except OSError:  # another process was quicker

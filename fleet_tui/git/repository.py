@@ -152,11 +152,16 @@ def begin(start: Path) -> None:
             ) from None
         # In a folder of a repository that has no commit yet, init would make another one inside it.
         if run(start, "rev-parse", "--git-dir").returncode != 0:
-            output(start, "init")
+            init(start)
         # Not `git commit`, which would take along what the user has staged so far.
         nothing = output(start, "mktree").strip()
         first = output(start, "commit-tree", "-m", "Start", nothing).strip()
         output(start, "update-ref", "-m", "Start", "HEAD", first)
+
+
+def init(folder: Path) -> None:
+    """Make a repository here, whatever repository the environment names."""
+    output(folder, "init", "--quiet")
 
 
 def branches(git_dir: Path, names: Sequence[str]) -> dict[str, Branch]:
