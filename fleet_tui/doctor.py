@@ -41,7 +41,7 @@ def examine(store: Store, project: Path | None) -> list[Finding]:
         *broken,
         *_store(store),
         *_space(),
-        *_agents(agents),
+        *_agents(store, agents),
         *_links(store, agents),
         *_repositories(agents),
         *_leftover_processes(agents),
@@ -84,11 +84,21 @@ def _space() -> Iterator[Finding]:
         )
 
 
-def _agents(agents: list[Agent]) -> Iterator[Finding]:
+def _agents(store: Store, agents: list[Agent]) -> Iterator[Finding]:
     living = [agent for agent in agents if not agent.has_ended]
     yield Finding("ok", f"{_counted(len(agents), 'agent')} known, {len(living)} running")
     for agent in agents:
-        if agent.has_worktree and not Path(agent.worktree).is_dir():
+        found = land.misplaced(agent)
+        if found is not None:
+            kind, place = found
+            where = f"in the trash, in {place}" if kind == "trash" else str(place)
+            yield Finding(
+                "problem",
+                f"{agent.name}: its worktree is {where}, and not where the store has it",
+                "--fix sets that right, as fleet list --repair does",
+                partial(_mended, store, agent),
+            )
+        elif agent.has_worktree and not Path(agent.worktree).is_dir():
             yield Finding(
                 "problem",
                 f"{agent.name}: its worktree {agent.worktree} is gone",
@@ -109,6 +119,13 @@ def _links(store: Store, agents: list[Agent]) -> Iterator[Finding]:
                 f"{agent.name}: {problems[agent.id]}, so git is not run in {agent.worktree}",
                 f"in {agent.project}: fleet list --repair",
             )
+
+
+def _mended(store: Store, agent: Agent) -> str:
+    said = land.mend(store, agent, now=time.time())
+    if said:
+        reconcile.copy_row(store.agent(agent.id), store.intent(agent.id))
+    return said or f"{agent.name} is busy; try again later"
 
 
 def _counted(number: int, noun: str) -> str:
@@ -238,18 +255,34 @@ def _unknown_folders(folder: Path, agents: list[Agent]) -> Iterator[Finding]:
                 )
 
 
-def _trash(store: Store, agents: list[Agent], settings: config.Config) -> Iterator[Finding]:
+def _trash(store: Store, agents: list[Agent], limits: config.Config) -> Iterator[Finding]:
     waiting = [agent for agent in agents if agent.status is Status.KILLED and agent.trash]
     if waiting:
         yield Finding("ok", f"{_counted(len(waiting), 'worktree')} in the trash", "fleet trash lists them")
-    old = tidy.too_much(agents, days=settings.trash_days, size=settings.trash_mb << 20, now=time.time())
-    if old:
+    now = time.time()
+    leaving = tidy.leaving(agents, limits, now=now)
+    if leaving:
         yield Finding(
             "warning",
-            f"{len(old)} of them are older than {settings.trash_days} days, or more than {settings.trash_mb} MB",
-            "--fix deletes those, their uncommitted work saved under refs/fleet/trash",
-            lambda: f"deleted, saved as {', '.join(land.empty_trash(store, agent) for agent in old)}",
+            f"{len(leaving)} of them are older than {limits.trash_days} days, or more than {limits.trash_mb} MB",
+            "--fix deletes those, their work saved under refs/fleet/trash",
+            lambda: "; ".join(_emptied(store, agent, limits, now) for agent in leaving),
         )
+    size = tidy.total_size(agents)
+    if size > limits.trash_mb << 20 and not leaving:
+        yield Finding(
+            "warning",
+            f"the trash takes {size >> 20} MB, more than its limit of {limits.trash_mb} MB (fleet.trash_mb)",
+            "nothing leaves it in its first day; fleet trash --empty makes room now",
+        )
+
+
+def _emptied(store: Store, agent: Agent, limits: config.Config, now: float) -> str:
+    try:
+        ref = tidy.empty(store, agent, limits, now=now)
+    except FleetError as error:
+        return f"{agent.name} stays: {error}"
+    return f"{agent.name} deleted, saved as {ref}" if ref else f"{agent.name} was gone already"
 
 
 def _transcripts(agents: list[Agent], settings: config.Config) -> Iterator[Finding]:

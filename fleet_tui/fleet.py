@@ -26,6 +26,7 @@ from fleet_tui.models import (
     Receipt,
     Spending,
     Status,
+    Trash,
     Usage,
 )
 from fleet_tui.processes import here
@@ -456,6 +457,35 @@ class Fleet:
         ]
         return sorted(waiting, key=lambda agent: agent.ended_at or 0.0)
 
+    def trash_report(self, agents: Sequence[Agent]) -> Trash:
+        """What the worktrees of these agents in the trash hold, and when each leaves it."""
+        from fleet_tui import tidy
+
+        return tidy.report(self.store, list(agents), self._limits(), now=time.time())
+
+    def kept_ignored(self, *, everywhere: bool = False) -> list[tuple[Path, float]]:
+        """The archives of ignored files of worktrees that have left the trash, with when each is deleted."""
+        from fleet_tui import tidy
+
+        return tidy.archives(self.agents(everywhere=everywhere), self._limits())
+
+    def trash_limit_passed(self, just_killed: Sequence[Agent], *, seconds: float = 1.0) -> int:
+        """The limit in megabytes, if these kills have put the trash over it; else 0, also if looking takes longer."""
+        from fleet_tui import tidy
+
+        limits = self._limits()
+        is_over = tidy.is_over(self.store.agents(), just_killed, limits, seconds=seconds)
+        return limits.trash_mb if is_over else 0
+
+    def _limits(self) -> Config:
+        """The user's own settings: no project sets limits on what all projects share."""
+        from fleet_tui import config
+
+        try:
+            return config.load(None)
+        except FleetError:
+            return config.Config()
+
     def undo(self, name: str = "", *, everywhere: bool = False) -> list[tuple[Agent, str]]:
         """Undo the last kill, or restore the named agent; each with a note on what is not as before.
 
@@ -478,15 +508,32 @@ class Fleet:
     def _undoable(self, name: str, *, everywhere: bool) -> list[Agent]:
         waiting = self.trash(everywhere=True)
         if name:
-            return [choosing.killed(name, waiting, None if everywhere else self.project())]
+            try:
+                return [choosing.killed(name, waiting, None if everywhere else self.project())]
+            except NotFound as missing:
+                raise self._has_left(name, missing) from None
         found = self.trash(everywhere=everywhere)
         if not found:
             raise NotFound("the trash is empty", hint="fleet trash -a lists what is, of all projects")
         # A kill gives all of its agents one moment.
         return [agent for agent in waiting if agent.ended_at == found[-1].ended_at]
 
+    def _has_left(self, name: str, missing: NotFound) -> NotFound:
+        """How to get the work of an agent back whose worktree has left the trash, or else what is missing."""
+        from fleet_tui import land
+
+        emptied = [
+            agent
+            for agent in self.agents()
+            if agent.status is Status.KILLED and not agent.trash and name in (agent.name, agent.id)
+        ]
+        return land.has_left(emptied[-1]) if emptied else missing
+
     def empty_trash(self, agents: Sequence[Agent]) -> Iterator[tuple[Agent, str]]:
-        """Delete trashed worktrees for good; gives the ref that each one's uncommitted work was saved under first."""
+        """Delete trashed worktrees; yields the ref that each one's work was saved under, empty if it was gone already.
+
+        What keeps one from it is raised after the others are done.
+        """
         from fleet_tui import land
 
         failures: list[FleetError] = []
@@ -495,6 +542,9 @@ class Fleet:
                 yield agent, land.empty_trash(self.store, agent)
             except FleetError as error:
                 failures.append(error)
+        if len(failures) > 1:
+            message = "; ".join(error.message for error in failures)
+            raise Refused(f"{len(failures)} stay in the trash: {message}", hint="fleet trash says what to do")
         if failures:
             raise failures[0]
 

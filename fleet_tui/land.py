@@ -7,6 +7,7 @@ import os
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Literal
 
 from fleet_tui import git, paths, processes
 from fleet_tui.errors import FleetError, NotFound, Refused
@@ -19,7 +20,7 @@ from fleet_tui.holder import (
     take_lock,
     write_record,
 )
-from fleet_tui.models import Agent, Status
+from fleet_tui.models import Agent, Contents, Status
 from fleet_tui.store import Store
 from fleet_tui.values import dataclass, replace
 
@@ -146,22 +147,30 @@ def _trashed(store: Store, agent: Agent, *, delete_branch: bool, now: float) -> 
     worktree, project = Path(agent.worktree), Path(agent.project)
     git_dir = store.git_dirs([agent]).get(agent.id)
     sweep(agent)
+    delete_branch = delete_branch and agent.branch_made
     if not project.exists():
         kept = Kept(agent, None, "", f"its repository is gone, and {worktree} is left as it is")
-    elif not worktree.exists() and (moved := _moved_before(worktree)) is not None:
-        kept = Kept(agent, moved.path, "" if moved.branch_deleted else agent.branch)
     elif worktree.exists():
-        kept = _moved(agent, git_dir, delete_branch=delete_branch and agent.branch_made, now=now)
+        kept = _moved(agent, git_dir, delete_branch=delete_branch, now=now)
+    elif (before := waiting(agent)) is not None:
+        # A kill that was cut off has moved it without saying so in the store.
+        kept = Kept(agent, before.path, "" if before.branch_deleted else agent.branch)
+    elif (place := _followed(agent)) is not None:
+        kept = _moved(
+            replace(agent, worktree=str(place)), git_dir, delete_branch=delete_branch, now=now, home=worktree
+        )
     elif _is_known(project, worktree):
         kept = replace(
-            _moved(agent, git_dir, delete_branch=delete_branch and agent.branch_made, now=now),
+            _moved(agent, git_dir, delete_branch=delete_branch, now=now),
             note="its folder was gone, what git knew of it is in the trash",
         )
     else:
         kept = _nothing_moved(agent)
     with store.transaction():
         trash = str(kept.path) if kept.path else ""
-        store.change(agent.id, now, status=Status.KILLED, trash=trash, ended_at=now)
+        store.change(
+            agent.id, now, status=Status.KILLED, trash=trash, worktree=kept.agent.worktree, ended_at=now
+        )
     # What only a lost store needs must not keep anybody from killing an agent, on a full disk say.
     with contextlib.suppress(OSError):
         write_record(paths.killed(agent.id), Killed(now))
@@ -175,23 +184,19 @@ def _nothing_moved(agent: Agent) -> Kept:
     return Kept(agent, None, "", f"it had no worktree, and no branch {agent.branch}")
 
 
-def _moved_before(worktree: Path) -> git.Trashed | None:
-    """What a kill that was cut off has left in the trash without saying so in the store."""
-    trash = paths.trash(worktree.parent)
-    entries = git.trashed(trash) if trash.is_dir() else []
-    return next((entry for entry in entries if entry.original == worktree), None)
-
-
 def _is_known(project: Path, worktree: Path) -> bool:
     """Whether git remembers a worktree whose folder is gone: its index is still there to be kept."""
     return any(entry.path == worktree for entry in git.worktrees(git.discover(project)))
 
 
-def _moved(agent: Agent, git_dir: Path | None = None, *, delete_branch: bool, now: float) -> Kept:
+def _moved(
+    agent: Agent, git_dir: Path | None = None, *, delete_branch: bool, now: float, home: Path | None = None
+) -> Kept:
+    """Move the worktree to the trash; `home` is where it was made, if it is somewhere else now."""
     worktree = Path(agent.worktree)
     moved = git.to_trash(
         worktree,
-        paths.trash(worktree.parent),
+        _trash_for(worktree, home or worktree),
         stamp=time.strftime("%Y%m%d-%H%M%S", time.gmtime(now)),
         delete_branch=delete_branch,
         branch=agent.branch,
@@ -200,6 +205,120 @@ def _moved(agent: Agent, git_dir: Path | None = None, *, delete_branch: bool, no
         mark=agent.id,
     )
     return Kept(agent, moved.path, "" if moved.branch_deleted else agent.branch)
+
+
+def _trash_for(worktree: Path, home: Path) -> Path:
+    """The project's trash, or one beside a worktree that was moved to another filesystem: moving is a rename."""
+    folder = home.parent
+    if folder.is_dir() and folder.stat().st_dev == worktree.parent.stat().st_dev:
+        return paths.trash(folder)
+    return paths.trash(worktree.parent)
+
+
+# ── where a worktree is ─────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _mark(agent: Agent) -> str:
+    """How the folder that was made for an agent ends, and git's entry for it, wherever it is moved."""
+    return f"-{agent.id}"
+
+
+def waiting(agent: Agent) -> git.Trashed | None:
+    """The agent's worktree in the trash: where the store has it, or else found by the agent's id."""
+    home = paths.trash(Path(agent.worktree).parent)
+    recorded = None
+    if agent.trash:
+        recorded = git.find(Path(agent.trash), original=Path(agent.worktree), branch=agent.branch)
+        if recorded is not None and recorded.path.is_dir():
+            return recorded
+    folders = {home, Path(agent.trash).parent} if agent.trash else {home}
+    found = [item for folder in folders for item in git.trashed(folder) if item.bears(_mark(agent))]
+    there = [item for item in found if item.path.is_dir()]
+    newest = max(there or found, key=lambda item: item.stamp, default=None)
+    if newest is None or (recorded is not None and not there):
+        return recorded
+    # With what the store knows: a folder whose record is lost does not say which branch it was on.
+    return git.find(newest.path, original=Path(agent.worktree), branch=agent.branch)
+
+
+def contents(agent: Agent) -> Contents:
+    """What a killed agent's worktree holds besides commits; of one that was never moved to the trash, nothing."""
+    if not agent.trash:
+        return Contents()
+    try:
+        item = waiting(agent)
+        if item is None:
+            return Contents(obstacles=((f"{agent.trash} is gone", "fleet trash --empty forgets it"),))
+        return git.contents(item)
+    except FleetError as error:
+        return Contents(obstacles=((error.message, error.hint),))
+
+
+def is_half_deleted(agent: Agent) -> bool:
+    return git.is_half_deleted(Path(agent.trash))
+
+
+def _followed(agent: Agent) -> Path | None:
+    """Where the worktree of an agent was moved to, by git or beside its old place."""
+    if not Path(agent.project).exists():
+        return None
+    place = git.moved_to(git.discover(Path(agent.project)), Path(agent.worktree), _mark(agent))
+    return (
+        place if place is not None and paths.trash(Path(agent.worktree).parent) not in place.parents else None
+    )
+
+
+def misplaced(agent: Agent) -> tuple[Literal["trash", "worktree"], Path] | None:
+    """Where an agent's worktree is, in the trash or not, if the store has it somewhere else. Changes nothing."""
+    if os.path.lexists(agent.worktree) or (agent.trash and Path(agent.trash).is_dir()):
+        return None
+    if agent.status is Status.KILLED and not agent.trash and not _has_traces(agent):
+        return None
+    if agent.status is not Status.KILLED and not agent.has_worktree:
+        return None
+    # What cannot be looked at is not found, and others may be.
+    with contextlib.suppress(FleetError):
+        item = waiting(agent)
+        if item is not None and item.path.is_dir():
+            return "trash", item.path
+        place = _followed(agent)
+        return ("worktree", place) if place is not None else None
+    return None
+
+
+def _has_traces(agent: Agent) -> bool:
+    """Whether a search is worth its time, for the many agents whose worktrees have left the trash."""
+    project, mark = Path(agent.project), _mark(agent)
+    entries = [folder / "worktrees" for folder in (project / ".git", project)]
+    return (
+        (project / ".git").is_file()
+        or any(any(folder.glob(f"*{mark}")) for folder in entries)
+        or any(paths.trash(Path(agent.worktree).parent).glob(f"*{mark}.*"))
+    )
+
+
+def mend(store: Store, agent: Agent, *, now: float) -> str:
+    """Have the store know where an agent's worktree is; returns what has changed, empty if nothing."""
+    try:
+        with holding(store, agent) if agent.has_ended else contextlib.nullcontext(agent) as current:
+            found = misplaced(current)
+            if found is None:
+                return ""
+            kind, place = found
+            with store.transaction():
+                if kind == "worktree":
+                    store.change(agent.id, now, worktree=str(place), trash="")
+                elif current.has_ended:
+                    at = current.ended_at if current.status is Status.KILLED else now
+                    store.change(agent.id, now, status=Status.KILLED, trash=str(place), ended_at=at)
+                else:
+                    return ""
+    except Refused:
+        # Another process is busy with it, and knows better.
+        return ""
+    if kind == "worktree":
+        return f"{agent.name}: its worktree is {place} now"
+    return f"{agent.name}: its worktree is in the trash (fleet undo {agent.name} brings it back)"
 
 
 def undo(store: Store, agent: Agent, *, now: float) -> str:
@@ -211,8 +330,6 @@ def undo(store: Store, agent: Agent, *, now: float) -> str:
 def _undone(store: Store, agent: Agent, *, now: float) -> str:
     if agent.status is not Status.KILLED:
         raise Refused(f"{agent.name} has not been killed", hint="fleet trash lists what can be brought back")
-    if not agent.trash and not Path(agent.worktree).is_dir():
-        raise NotFound(f"{agent.name} has no worktree in the trash")
     with store.transaction():
         if store.taken_names(agent.project, [agent.name]):
             raise Refused(
@@ -225,35 +342,54 @@ def _undone(store: Store, agent: Agent, *, now: float) -> str:
 
 
 def _restored(agent: Agent) -> git.Restored:
-    stayed = git.Restored(Path(agent.worktree), agent.branch, "its worktree was in its place")
-    if not agent.trash:
-        return stayed
+    item = waiting(agent)
     try:
-        return git.from_trash(Path(agent.trash))
+        if item is None:
+            raise has_left(agent)
+        git.remember(item)
+        return git.from_trash(item.path)
     except NotFound:
         if Path(agent.worktree).is_dir():
-            # An undo that was cut off after it had moved it.
-            return stayed
-        raise NotFound(
-            f"the worktree of {agent.name} is no longer in the trash",
-            hint=f"its branch was {agent.branch}; saved work: git for-each-ref refs/fleet/trash",
-        ) from None
+            # It was never moved, or an undo was cut off after it had moved it back.
+            return git.Restored(Path(agent.worktree), agent.branch, "its worktree was in its place")
+        raise
 
 
-def empty_trash(store: Store, agent: Agent) -> str:
-    """Save a trashed worktree's uncommitted work under a ref, then delete the folder; returns the ref."""
+def has_left(agent: Agent) -> NotFound:
+    """What to say of a worktree that is in the trash no more: how to get its work back."""
+    refs: list[str] = []
+    with contextlib.suppress(FleetError):
+        refs = git.saved_refs(git.discover(Path(agent.project)).git_dir, _mark(agent))
+    if not refs:
+        return NotFound(
+            f"the worktree of {agent.name} is no longer in the trash", hint=f"its branch was {agent.branch}"
+        )
+    ref = refs[-1]
+    hint = git.how_to_restore(ref, Path(agent.worktree))
+    name = "/".join(ref.split("/")[-2:]).replace("/", ".")
+    archive = git.archive_of(paths.trash(Path(agent.worktree).parent) / name)
+    if archive.exists():
+        hint += f"; ignored files: tar -xf {archive} -C {agent.worktree}"
+    return NotFound(f"the worktree of {agent.name} has left the trash", hint=hint)
+
+
+def empty_trash(store: Store, agent: Agent, *, keep_ignored: bool = True) -> str:
+    """Save a trashed worktree's uncommitted work under a ref, then delete the folder; returns the ref.
+
+    Empty if the folder was gone already. Ignored files are kept in an archive unless their time is over.
+    """
     with holding(store, agent) as current:
-        return _emptied(store, current)
+        return _emptied(store, current, keep_ignored=keep_ignored)
 
 
-def _emptied(store: Store, agent: Agent) -> str:
+def _emptied(store: Store, agent: Agent, *, keep_ignored: bool) -> str:
     if not agent.trash:
         raise NotFound(f"{agent.name} is not in the trash any more")
-    entry = next(
-        (entry for entry in git.trashed(Path(agent.trash).parent) if entry.path == Path(agent.trash)), None
-    )
-    # Without an entry it was emptied before, by somebody who could not say so, or removed by hand.
-    ref = git.empty(entry) if entry is not None else ""
+    item = waiting(agent)
+    ref = ""
+    if item is not None:
+        git.remember(item)
+        ref = git.empty(item, keep_ignored=keep_ignored)
     with store.transaction():
         store.change(agent.id, time.time(), trash="")
     return ref

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import time
 import unicodedata
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from fleet_tui import choosing
-from fleet_tui.models import Agent, Prompted, Spending, Status, Usage
+from fleet_tui.models import Agent, Contents, InTrash, Prompted, Spending, Status, Trash, Usage
 from fleet_tui.names import batch_label
 from fleet_tui.text import flat, to_json
 from fleet_tui.values import dataclass
@@ -42,6 +43,10 @@ COLORS = {
     Status.LOST: "33",
     Status.INTERRUPTED: "33",
 }
+
+
+MOST_NAMES = 8
+"""Files that a line of the trash names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,11 +245,93 @@ def _spent(agents: Sequence[Agent], spent: Mapping[str, Spending]) -> list[str]:
     return [" · ".join(parts)]
 
 
-def trash(agents: Sequence[Agent], *, now: float) -> str:
-    """Killed agents and where their worktrees wait."""
-    rows = [(agent.name, f"{age(now - (agent.ended_at or now))} ago", agent.trash) for agent in agents]
-    hint = " (fleet undo brings back the last kill, fleet undo NAME one agent)" if agents else ""
-    return "\n".join([*columns(rows), f"{len(agents)} in the trash{hint}"])
+def trash(found: Trash, archives: Sequence[tuple[Path, float]] = (), *, now: float) -> str:
+    """Killed agents: where their worktrees wait, until when, what is in them and what keeps them there."""
+    rows = [
+        (
+            item.agent.name,
+            f"{age(now - (item.agent.ended_at or now))} ago",
+            size(item.contents.size),
+            _goes(item, now),
+            item.agent.trash,
+        )
+        for item in found.items
+    ]
+    text: list[str] = []
+    for line, item in zip(columns(rows), found.items, strict=True):
+        text += [line, *(f"    {flat(detail)}" for detail in _details(item.contents))]
+    for archive, goes_at in archives:
+        text.append(
+            f"ignored files of an emptied worktree, deleted {_in(goes_at - now)}: {flat(str(archive))}"
+        )
+    total = f"{len(found.items)} in the trash"
+    if found.items:
+        total += " (fleet undo brings back the last kill, fleet undo NAME one agent)"
+    return "\n".join([*text, total, *_over_limit(found)])
+
+
+def _goes(item: InTrash, now: float) -> str:
+    if item.contents.saved:
+        return "half deleted"
+    if item.contents.obstacles or not item.agent.trash:
+        return "stays"
+    return "leaves next" if item.is_over else f"leaves {_in(item.goes_at - now)}"
+
+
+def _in(seconds: float) -> str:
+    return f"in {age(seconds)}" if seconds > 0 else "next"
+
+
+def _details(contents: Contents) -> Iterator[str]:
+    if contents.saved:
+        yield f"saved as {contents.saved}; fleet trash --empty deletes the rest"
+    if contents.uncommitted:
+        yield f"uncommitted: {_some(contents.uncommitted)}"
+    if contents.kept:
+        yield f"ignored: {_some([f'{one.path} {size(one.size)}' for one in contents.kept])}"
+    if contents.too_large:
+        too_large = _some([f"{one.path} {size(one.size)}" for one in contents.too_large])
+        yield f"ignored, and too large to keep when it is emptied: {too_large}"
+    for text, hint in contents.obstacles:
+        yield f"stays: {text}" + (f" ({hint})" if hint else "")
+
+
+def _some(names: Sequence[str]) -> str:
+    left = len(names) - MOST_NAMES
+    return ", ".join(names[:MOST_NAMES]) + (f" and {left} more" if left > 0 else "")
+
+
+def _over_limit(found: Trash) -> list[str]:
+    if found.size <= found.limit:
+        return []
+    return [
+        f"The trash of all projects is over its limit: {size(found.size)} of {size(found.limit)} (fleet.trash_mb). "
+        "The oldest leave with the next create; nothing leaves in its first day."
+    ]
+
+
+def trash_json(found: Trash) -> str:
+    """The agents as elsewhere, each with what waits in the trash for it."""
+    records = [
+        _record(item.agent, None, None, Prompted())
+        | {
+            "size": item.contents.size,
+            "uncommitted": list(item.contents.uncommitted),
+            "ignored": [{"path": one.path, "size": one.size} for one in item.contents.ignored],
+            "obstacles": [{"text": text, "hint": hint} for text, hint in item.contents.obstacles],
+            "leaves_at": None if item.contents.obstacles else _iso(item.goes_at),
+        }
+        for item in found.items
+    ]
+    return to_json(records, indent=2)
+
+
+def size(count: int) -> str:
+    """Of files, as short as possible: 9B 12K 3M 1.4G."""
+    for unit, name in ((1 << 30, "G"), (1 << 20, "M"), (1 << 10, "K")):
+        if count >= unit:
+            return f"{count / unit:.1f}G" if name == "G" else f"{count // unit}{name}"
+    return f"{count}B"
 
 
 def columns(rows: Sequence[Sequence[str]]) -> list[str]:

@@ -192,6 +192,28 @@ class Contents:
 
 
 @dataclass(frozen=True, slots=True)
+class InTrash:
+    """A killed agent with what waits in the trash for it."""
+
+    agent: Agent
+    contents: Contents
+    goes_at: float
+    """When its time is over."""
+    is_over: bool
+    """Whether it goes before that, with the next tidying: the trash is larger than its limit."""
+
+
+@dataclass(frozen=True, slots=True)
+class Trash:
+    """What waits in the trash, and how that compares to the user's limits."""
+
+    items: tuple[InTrash, ...]
+    size: int
+    """Bytes of all projects' worktrees in the trash."""
+    limit: int
+
+
+@dataclass(frozen=True, slots=True)
 class Base:
     """What a branch can start from."""
 

@@ -283,10 +283,8 @@ def _as_killed(agent: Agent) -> Agent:
 
     mark = read_record(paths.killed(agent.id), Killed)
     waiting = paths.trash(Path(agent.worktree).parent)
-    # A record in the trash that cannot be read must not keep the agents from being found again.
-    with contextlib.suppress(FleetError):
-        for entry in git.trashed(waiting) if waiting.is_dir() else ():
-            if entry.original == Path(agent.worktree):
-                at = mark.at if mark is not None else entry.at
-                return replace(agent, status=Status.KILLED, trash=str(entry.path), ended_at=at)
+    for entry in git.trashed(waiting) if waiting.is_dir() else ():
+        if entry.original == Path(agent.worktree) or entry.bears(f"-{agent.id}"):
+            at = mark.at if mark is not None else entry.at
+            return replace(agent, status=Status.KILLED, trash=str(entry.path), ended_at=at)
     return agent if mark is None else replace(agent, status=Status.KILLED, ended_at=mark.at)

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from fleet_tui import git, land, paths, reconcile
-from fleet_tui.errors import Refused
+from fleet_tui import git, land, reconcile
 from fleet_tui.models import Agent
 from fleet_tui.store import Store
 
@@ -22,8 +20,7 @@ def repair(store: Store, repository: git.Repository | None) -> list[str]:
     if repository is None:
         return notes
     notes += [f"moved here: {agent.name}" for agent in _take_along(store, repository)]
-    followed = _follow_worktrees(store, repository)
-    notes += [f"{agent.name}: its worktree is {agent.worktree} now" for agent in followed]
+    notes += _follow_worktrees(store, repository)
     agents = store.agents(str(repository.root))
     here = [agent for agent in agents if os.path.lexists(Path(agent.worktree) / ".git")]
     notes += _reconnect(store, here)
@@ -62,32 +59,15 @@ def _take_along(store: Store, repository: git.Repository) -> list[Agent]:
     return _copied(store, taken)
 
 
-def _follow_worktrees(store: Store, repository: git.Repository) -> list[Agent]:
-    """Agents whose worktrees were moved, by git or by hand, and are found again."""
-    lost = [
-        agent
-        for agent in store.agents(str(repository.root))
-        if agent.has_worktree and not os.path.lexists(agent.worktree)
-    ]
-    return _copied(store, [agent for agent in lost if _follow(store, repository, agent)])
-
-
-def _follow(store: Store, repository: git.Repository, agent: Agent) -> bool:
-    """Whether the worktree was found; one that somebody is busy with is left to them."""
-    worktree = Path(agent.worktree)
-    place = git.moved_to(repository, worktree, agent.id)
-    # There, it was brought by a kill that was cut off, and the next one goes on with that.
-    if place is None or paths.trash(worktree.parent) in place.parents:
-        return False
-    try:
-        with land.holding(store, agent) if agent.has_ended else contextlib.nullcontext(agent) as current:
-            if current.worktree != agent.worktree:
-                return False
-            with store.transaction():
-                store.change(agent.id, time.time(), worktree=str(place))
-    except Refused:
-        return False
-    return True
+def _follow_worktrees(store: Store, repository: git.Repository) -> list[str]:
+    """Find worktrees that were moved by git or by hand, or lie in the trash; what is new of each."""
+    said = {}
+    for agent in store.agents(str(repository.root)):
+        note = land.mend(store, agent, now=time.time())
+        if note:
+            said[agent.id] = note
+    _copied(store, [store.agent(agent_id) for agent_id in said])
+    return list(said.values())
 
 
 def _copied(store: Store, agents: Sequence[Agent]) -> list[Agent]:

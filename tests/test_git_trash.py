@@ -462,6 +462,7 @@ def test_a_worktree_whose_record_is_damaged_or_lost_comes_back_and_hides_no_othe
     assert git.find(trash / "nothing", original=place, branch="side") is None
     found = git.find(moved.path, original=place, branch="side")
     assert found is not None
+    git.remember(found)
     assert git.from_trash(found.path) == git.Restored(place, "side", "")
     assert picture(place) == before
 

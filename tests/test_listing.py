@@ -6,11 +6,12 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from fleet_tui import listing
-from fleet_tui.models import Agent, Spending, Status, Usage
+from fleet_tui.models import Agent, Contents, Ignored, InTrash, Spending, Status, Trash, Usage
 
 pytestmark = pytest.mark.pure
 
@@ -218,17 +219,51 @@ def test_a_list_longer_than_the_screen_keeps_its_totals_and_says_how_many_are_le
     assert len(listing.fitted(lines, 2)) == 2
 
 
-def test_the_trash_is_listed_with_ages_and_places() -> None:
+def in_trash(agent: Agent, contents: Contents | None = None, *, is_over: bool = False) -> InTrash:
+    return InTrash(agent, contents or Contents(), (agent.ended_at or 0.0) + 14 * 86_400, is_over)
+
+
+def test_the_trash_is_listed_with_ages_times_and_places() -> None:
     killed = replace(ONE, status=Status.KILLED, ended_at=NOW - 120, trash="/trees/.trash/x")
 
     other = replace(killed, name="日本", ended_at=NOW - 40_000, trash="/trees/.trash/y")
 
-    assert listing.trash([killed, other], now=NOW).split("\n") == [
-        "fix-login  2m ago   /trees/.trash/x",
-        "日本       11h ago  /trees/.trash/y",
+    found = Trash((in_trash(killed, Contents(size=3 << 20)), in_trash(other, is_over=True)), 3 << 20, 5 << 30)
+    assert listing.trash(found, now=NOW).split("\n") == [
+        "fix-login  2m ago   3M  leaves in 13d  /trees/.trash/x",
+        "日本       11h ago  0B  leaves next    /trees/.trash/y",
         "2 in the trash (fleet undo brings back the last kill, fleet undo NAME one agent)",
     ]
-    assert listing.trash([], now=NOW) == "0 in the trash"
+    assert listing.trash(Trash((), 0, 1), now=NOW) == "0 in the trash"
+
+
+def test_the_trash_tells_what_is_in_it_and_what_keeps_it_there() -> None:
+    killed = replace(ONE, status=Status.KILLED, ended_at=NOW - 120, trash="/trees/.trash/x")
+    contents = Contents(
+        size=400 << 20,
+        uncommitted=tuple(f"file-{number}" for number in range(10)),
+        ignored=(Ignored(".env", 9), Ignored("build/", 5000), Ignored("node_modules/", 400 << 20)),
+        obstacles=(("it holds another repository in build/x", "undo, and move it"),),
+    )
+
+    found = Trash((in_trash(killed, contents),), 6 << 30, 5 << 30)
+    assert listing.trash(found, [(Path("/trees/.trash/y.ignored.tar"), NOW + 90_000)], now=NOW).split(
+        "\n"
+    ) == [
+        "fix-login  2m ago  400M  stays  /trees/.trash/x",
+        "    uncommitted: file-0, file-1, file-2, file-3, file-4, file-5, file-6, file-7 and 2 more",
+        "    ignored: .env 9B, build/ 4K",
+        "    ignored, and too large to keep when it is emptied: node_modules/ 400M",
+        "    stays: it holds another repository in build/x (undo, and move it)",
+        "ignored files of an emptied worktree, deleted in 1d: /trees/.trash/y.ignored.tar",
+        "1 in the trash (fleet undo brings back the last kill, fleet undo NAME one agent)",
+        "The trash of all projects is over its limit: 6.0G of 5.0G (fleet.trash_mb). "
+        "The oldest leave with the next create; nothing leaves in its first day.",
+    ]
+    record = json.loads(listing.trash_json(found))[0]
+    assert record["ignored"][0] == {"path": ".env", "size": 9}
+    assert record["obstacles"] == [{"text": contents.obstacles[0][0], "hint": contents.obstacles[0][1]}]
+    assert record["leaves_at"] is None
 
 
 def test_a_prompt_of_megabytes_is_not_read_to_its_end() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import subprocess
 import time
 from pathlib import Path
 
@@ -81,9 +82,54 @@ def launchers() -> list[int]:
 def test_of_more_trash_than_there_may_be_the_oldest_goes(fleet: Fleet) -> None:
     agents = [killed(fleet, name) for name in ("first", "second")]
     size = sum(tidy._sizes(agents[1].trash))
+    later = time.time() + 2 * DAYS
 
-    assert tidy.too_much(agents, days=14, size=size, now=time.time()) == [agents[0]]
-    assert tidy.too_much(agents, days=14, size=2 * size + 99, now=time.time()) == []
+    assert tidy.too_much(agents, days=14, size=size, now=later) == [agents[0]]
+    assert tidy.too_much(agents, days=14, size=2 * size + 99, now=later) == []
+
+
+@pytest.mark.slow
+def test_nothing_leaves_the_trash_for_its_size_within_a_day(fleet: Fleet) -> None:
+    agents = [killed(fleet, name) for name in ("first", "second")]
+
+    assert tidy.too_much(agents, days=14, size=0, now=time.time() + 0.9 * DAYS) == []
+    assert tidy.too_much(agents, days=14, size=0, now=time.time() + 1.1 * DAYS) == agents
+    assert tidy.too_much(agents, days=0, size=1 << 40, now=time.time() + 1) == agents
+
+
+@pytest.mark.slow
+def test_ignored_files_outlive_their_worktree_until_its_time_is_over(fleet: Fleet, repository: Path) -> None:
+    (repository / ".git" / "info" / "exclude").write_text(".env\n")
+    agent = fleet.create("fix", profile="cat")
+    (Path(agent.worktree) / ".env").write_text("TOKEN=1")
+    fleet.kill([agent], grace=0.2)
+    agent = fleet.store.agent(agent.id)
+    assert agent.ended_at is not None
+    small = config.Config(trash_mb=0)
+
+    tidy.tidy(fleet.store, small, now=agent.ended_at + 2 * DAYS)
+    assert not Path(agent.trash).exists()
+    ((archive, goes_at),) = tidy.archives([agent], small)
+    assert abs(goes_at - (agent.ended_at + 14 * DAYS)) < 2
+    assert subprocess.check_output(["tar", "-xOf", str(archive), ".env"]) == b"TOKEN=1"
+
+    for days, is_there in ((13.9, True), (14.1, False)):
+        (paths.state() / "tidied").unlink()
+        tidy.tidy(fleet.store, small, now=agent.ended_at + days * DAYS)
+        assert archive.exists() is is_there
+
+
+@pytest.mark.slow
+def test_ignored_files_of_a_worktree_whose_time_is_over_are_not_kept(fleet: Fleet, repository: Path) -> None:
+    (repository / ".git" / "info" / "exclude").write_text(".env\n")
+    agent = fleet.create("fix", profile="cat")
+    (Path(agent.worktree) / ".env").write_text("TOKEN=1")
+    fleet.kill([agent], grace=0.2)
+    agent = fleet.store.agent(agent.id)
+
+    tidy.tidy(fleet.store, config.Config(), now=time.time() + 15 * DAYS)
+
+    assert list(Path(agent.trash).parent.iterdir()) == []
 
 
 @pytest.mark.slow

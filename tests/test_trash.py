@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import json
+import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
 
+from fleet_tui import paths
 from fleet_tui.fleet import Fleet
-from fleet_tui.models import Agent
+from fleet_tui.models import Agent, Status
 from tests.commands import Cli, cli, project
+from tests.conftest import git
+from tests.repos import make
 
 __all__ = ["cli", "project"]
 
@@ -71,3 +76,205 @@ def test_undo_of_a_name_that_several_projects_have_asks_which(
     assert Path(ours.trash).is_dir()
 
     assert f"project {other_project}" in cli.ok("undo", theirs.id)
+
+
+# ── what is in it ──
+
+
+def ignore(project: Path, *patterns: str) -> None:
+    (project / ".git" / "info" / "exclude").write_text("".join(f"{pattern}\n" for pattern in patterns))
+
+
+@pytest.mark.slow
+def test_trash_tells_what_each_worktree_holds_and_when_it_goes(cli: Cli, fleet: Fleet, project: Path) -> None:
+    ignore(project, ".env", "build/")
+    agent = fleet.create("fix")
+    inside = Path(agent.worktree)
+    (inside / "work.txt").write_text("precious")
+    (inside / ".env").write_text("TOKEN=1")
+    make(inside / "build" / "tool")
+    fleet.kill([agent], grace=0.2)
+    killed(fleet, "plain")
+
+    first, *details = cli.ok("trash").splitlines()
+
+    assert first.split()[:1] == ["fix"]
+    assert "stays" in first
+    assert details[0] == "    uncommitted: work.txt"
+    assert details[1].startswith("    ignored: .env 7B, build/ ")
+    assert "holds another repository in build/tool (undo, and move" in details[2]
+    assert "leaves in 13d" in details[3]
+    found = {one["name"]: one for one in json.loads(cli.ok("trash", "--json"))}
+    assert found["fix"]["uncommitted"] == ["work.txt"]
+    assert found["plain"]["obstacles"] == []
+
+    refused = cli("trash", "--empty", "--force")
+    assert refused.out.splitlines()[0].startswith("plain  deleted, its last state saved as refs/fleet/trash/")
+    assert (refused.code, "holds another repository" in refused.complaint) == (4, True)
+    assert (Path(fleet.store.agent(agent.id).trash) / "build" / "tool" / ".git").is_dir()
+
+
+@pytest.mark.slow
+def test_what_has_left_the_trash_is_brought_back_by_the_commands_that_undo_names(
+    cli: Cli, fleet: Fleet, project: Path
+) -> None:
+    ignore(project, ".env")
+    agent = fleet.create("fix")
+    (Path(agent.worktree) / "work.txt").write_text("precious")
+    (Path(agent.worktree) / ".env").write_text("TOKEN=1")
+    fleet.kill([agent], grace=0.2)
+    cli.ok("trash", "--empty", "--force")
+
+    assert "ignored files of an emptied worktree, deleted in 13d: " in cli.ok("trash")
+    ran = cli("undo", "fix")
+
+    assert ran.code == 3
+    add, _, extract = (
+        ran.complaint.partition("its work is saved: ")[2].rstrip(")").partition("; ignored files: ")
+    )
+    subprocess.run(add.split(), check=True, cwd=project, capture_output=True)
+    subprocess.run(extract.split(), check=True)
+    assert (Path(agent.worktree) / "work.txt").read_text() == "precious"
+    assert (Path(agent.worktree) / ".env").read_text() == "TOKEN=1"
+
+
+@pytest.mark.slow
+def test_a_kill_that_puts_the_trash_over_its_limit_says_so_once(cli: Cli, fleet: Fleet) -> None:
+    paths.user_config().write_text(
+        paths.user_config().read_text().replace("[fleet]\n", "[fleet]\ntrash_mb = 1\n")
+    )
+    for name in ("small", "large", "late"):
+        agent = fleet.create(name)
+        (Path(agent.worktree) / "data").write_bytes(b"x" * ((2 << 20) if name == "large" else 10))
+
+    assert cli("kill", "-f", "small").err == ""
+    assert "the trash is over its limit of 1 MB now" in cli("kill", "-f", "large").complaint
+    assert cli("kill", "-f", "late").err == ""
+    assert "over its limit: 2M of 1M" in cli.ok("trash")
+    assert "the trash takes 2 MB, more than its limit of 1 MB" in cli.ok("doctor")
+
+
+# ── damaged records ──
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("damage", ["{", None])
+def test_a_damaged_or_missing_record_stops_neither_undo_nor_emptying(
+    cli: Cli, fleet: Fleet, project: Path, damage: str | None
+) -> None:
+    for agent in [killed(fleet, name) for name in ("first", "second", "third")][:2]:
+        record = Path(f"{agent.trash}.json")
+        record.unlink() if damage is None else record.write_text(damage)
+
+    assert cli.ok("trash").count("uncommitted: work.txt") == 3
+    assert "first" in cli.ok("undo", "first")
+    assert git(Path(fleet.find("first").worktree), "branch", "--show-current") == "first\n"
+    assert [line.split(",")[0] for line in cli.ok("trash", "--empty", "-f").splitlines()] == [
+        "second  deleted",
+        "third  deleted",
+    ]
+    saved = git(project, "for-each-ref", "--format=%(refname)", "refs/fleet/trash").split()
+    assert [git(project, "show", f"{ref}:work.txt") for ref in saved] == ["precious"] * 2
+
+
+@pytest.mark.slow
+def test_what_is_no_worktree_any_more_is_not_called_deleted(cli: Cli, fleet: Fleet) -> None:
+    broken, gone = killed(fleet, "broken"), killed(fleet, "gone")
+    Path(f"{broken.trash}.json").unlink()
+    (Path(broken.trash) / ".git").unlink()
+    Path(f"{gone.trash}.json").unlink()
+    shutil.rmtree(gone.trash)
+
+    ran = cli("trash", "--empty", "-f")
+
+    assert ran.out == "gone  was gone already\n"
+    assert f"{broken.trash} is no worktree any more" in ran.complaint
+    assert (Path(broken.trash) / "work.txt").read_text() == "precious"
+
+
+# ── found again ──
+
+
+@pytest.mark.slow
+def test_a_worktree_that_git_has_moved_is_killed_and_comes_back_to_its_new_place(
+    cli: Cli, fleet: Fleet, project: Path, tmp_path: Path
+) -> None:
+    agent = fleet.create("fix")
+    (Path(agent.worktree) / "work.txt").write_text("precious")
+    fleet.stop([agent], grace=0.2)
+    git(project, "worktree", "move", agent.worktree, str(tmp_path / "moved"))
+
+    assert "worktree in the trash" in cli.ok("kill", "-f", "fix")
+    assert not (tmp_path / "moved").exists()
+    assert Path(fleet.store.agent(agent.id).trash).parent == paths.trash(Path(agent.worktree).parent)
+
+    assert str(tmp_path / "moved") in cli.ok("undo", "fix")
+    assert (tmp_path / "moved" / "work.txt").read_text() == "precious"
+    assert git(tmp_path / "moved", "branch", "--show-current") == "fix\n"
+
+
+@pytest.fixture
+def with_an_older_store(fleet: Fleet) -> Agent:
+    """An agent that was killed, brought back and killed again, with the store from after the first kill."""
+    agent = killed(fleet, "fix")
+    fleet.undo("fix")
+    # The second kill must have another stamp, which counts seconds.
+    trash = Path(agent.trash)
+    fleet.kill([fleet.find("fix")])
+    later = Path(fleet.store.agent(agent.id).trash)
+    place = trash.with_name(f"{trash.name.rpartition('.')[0]}.20990101-000000")
+    later.rename(place)
+    Path(f"{later}.json").rename(f"{place}.json")
+    with fleet.store.transaction():
+        fleet.store.change(agent.id, 0.0, trash=str(trash.with_name(f"{trash.name}-older")))
+    return fleet.store.agent(agent.id)
+
+
+@pytest.mark.slow
+def test_undo_finds_a_worktree_under_a_later_stamp_than_the_store_has(
+    cli: Cli, with_an_older_store: Agent
+) -> None:
+    agent = with_an_older_store
+
+    assert agent.worktree in cli.ok("undo", "fix")
+    assert (Path(agent.worktree) / "work.txt").read_text() == "precious"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("how", [("doctor", "--fix"), ("list", "--repair")])
+def test_repairing_finds_what_lies_in_the_trash_though_the_store_has_it_elsewhere(
+    cli: Cli, fleet: Fleet, with_an_older_store: Agent, how: tuple[str, ...]
+) -> None:
+    agent = with_an_older_store
+    second = fleet.create("second")
+    fleet.stop([second], grace=0.2)
+    row = fleet.store.agent(second.id)
+    fleet.kill([row])
+    with fleet.store.transaction():
+        fleet.store.change(second.id, 0.0, status=Status.STOPPED, trash="")
+
+    said = cli("doctor").out
+    assert "fix: its worktree is in the trash" in said
+    assert "second: its worktree is in the trash" in said
+    cli(*how)
+
+    for found in (fleet.store.agent(agent.id), fleet.store.agent(second.id)):
+        assert found.status is Status.KILLED
+        assert Path(found.trash).is_dir()
+    assert "and not where the store has it" not in cli.ok("doctor")
+    cli.ok("undo", "fix")
+    cli.ok("undo", "second")
+
+
+@pytest.mark.slow
+def test_the_doctor_finds_a_worktree_that_git_has_moved(
+    cli: Cli, fleet: Fleet, project: Path, tmp_path: Path
+) -> None:
+    agent = fleet.create("fix")
+    fleet.stop([agent], grace=0.2)
+    git(project, "worktree", "move", agent.worktree, str(tmp_path / "moved"))
+
+    assert f"fix: its worktree is {tmp_path / 'moved'}, and not where" in cli("doctor").out
+    cli.ok("doctor", "--fix")
+
+    assert fleet.find("fix").worktree == str(tmp_path / "moved")

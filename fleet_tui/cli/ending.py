@@ -22,7 +22,9 @@ from fleet_tui.cli.group import (
 )
 
 if TYPE_CHECKING:
+    from fleet_tui.fleet import Fleet
     from fleet_tui.land import Kept
+    from fleet_tui.models import Agent
 
 _patterns = click.argument("patterns", nargs=-1, metavar="[PATTERN]...", shell_complete=complete_agents)
 _batch_option = click.option(
@@ -62,7 +64,14 @@ def kill(patterns: tuple[str, ...], batch: str | None, force: bool, delete_branc
         shown = shortened([agent.name for agent in agents])
         question = f"Kill {shown}?" if len(agents) == 1 else f"Kill {len(agents)} agents ({shown})?"
         confirm(f"{question} (fleet undo brings back what was killed)", flag="-f", default=len(agents) == 1)
-    _show([(kept.agent.name, _became(kept)) for kept in fleet.kill(agents, delete_branch=delete_branch)])
+    killed = fleet.kill(agents, delete_branch=delete_branch)
+    _show([(kept.agent.name, _became(kept)) for kept in killed])
+    limit = fleet.trash_limit_passed([kept.agent for kept in killed])
+    if limit:
+        click.echo(
+            f"the trash is over its limit of {limit} MB now: the oldest leave it after their first day (fleet trash)",
+            err=True,
+        )
 
 
 def _became(kept: Kept) -> str:
@@ -111,21 +120,35 @@ def undo(agent: str, everywhere: bool) -> None:
 @click.option(
     "--empty",
     is_flag=True,
-    help="Delete it for good; uncommitted work is saved under refs/fleet/trash first.",
+    help="Delete them. Work is saved under refs/fleet/trash, small ignored files in an archive.",
 )
 @click.option("-f", "--force", is_flag=True, help="Do not ask.")
 @click.option("--json", "as_json", is_flag=True, help="As a JSON array.")
 def trash(everywhere: bool, empty: bool, force: bool, as_json: bool) -> None:
-    """Show the worktrees of killed agents, or delete them for good."""
+    """Show what the worktrees of killed agents hold, or delete them."""
     from fleet_tui import listing
 
     fleet = open_fleet()
     agents = fleet.trash(everywhere=everywhere)
     if not (empty and agents):
+        found = fleet.trash_report(agents)
+        archives = fleet.kept_ignored(everywhere=everywhere)
         # Both have been made safe by the listing.
-        click.echo(listing.as_json(agents, {}) if as_json else listing.trash(agents, now=time.time()))
+        click.echo(listing.trash_json(found) if as_json else listing.trash(found, archives, now=time.time()))
         return
     if not force:
-        confirm(f"Delete {counted(len(agents), 'worktree')} for good?", flag="--force")
+        confirm(_question(fleet, agents), flag="--force")
     for agent, ref in fleet.empty_trash(agents):
-        say(f"{agent.name}  deleted" + (f", its last state saved as {ref}" if ref else ""))
+        say(f"{agent.name}  " + (f"deleted, its last state saved as {ref}" if ref else "was gone already"))
+
+
+def _question(fleet: Fleet, agents: Sequence[Agent]) -> str:
+    """Names what is not saved when these agents' worktrees are deleted."""
+    from fleet_tui import listing
+
+    large = [one for item in fleet.trash_report(agents).items for one in item.contents.too_large]
+    question = f"Delete {counted(len(agents), 'worktree')}?"
+    if large:
+        shown = shortened([f"{one.path} {listing.size(one.size)}" for one in large])
+        question += f" Not saved, because too large: {shown}."
+    return question

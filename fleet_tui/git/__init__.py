@@ -11,7 +11,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from fleet_tui.git.archive import archive_of
+    from fleet_tui.git.archive import archive_of, archives
     from fleet_tui.git.changes import DiffStat, FileChange, Kind, diff_stat, dirty, status
     from fleet_tui.git.creation import WorktreePlan, add, plan, plan_many, undo_add
     from fleet_tui.git.entries import Changed, link_problem, link_problems, lock, relink, unlock
@@ -38,6 +38,9 @@ if TYPE_CHECKING:
         find,
         from_trash,
         how_to_restore,
+        is_half_deleted,
+        remember,
+        saved_refs,
         to_trash,
         trashed,
     )
@@ -57,6 +60,7 @@ __all__ = [
     "WorktreePlan",
     "add",
     "archive_of",
+    "archives",
     "base",
     "bases",
     "begin",
@@ -70,6 +74,7 @@ __all__ = [
     "from_trash",
     "how_to_restore",
     "init",
+    "is_half_deleted",
     "link_problem",
     "link_problems",
     "lock",
@@ -80,7 +85,9 @@ __all__ = [
     "plan_many",
     "prune",
     "relink",
+    "remember",
     "repair",
+    "saved_refs",
     "status",
     "to_trash",
     "trashed",
@@ -91,7 +98,7 @@ __all__ = [
 ]
 
 _HOMES = {
-    "archive": ("archive_of",),
+    "archive": ("archive_of", "archives"),
     "changes": (
         "DiffStat",
         "FileChange",
@@ -150,6 +157,9 @@ _HOMES = {
         "find",
         "from_trash",
         "how_to_restore",
+        "is_half_deleted",
+        "remember",
+        "saved_refs",
         "to_trash",
         "trashed",
     ),

@@ -21,6 +21,11 @@ def archive_of(path: Path) -> Path:
     return path.with_name(f"{path.name}{SUFFIX}")
 
 
+def archives(trash: Path) -> list[Path]:
+    """All archives in a trash folder."""
+    return sorted(trash.glob(f"*{SUFFIX}"))
+
+
 def pack(folder: Path, names: Sequence[str], archive: Path) -> None:
     """Write these files and folders into a tar file: all of them, or nothing and an error.
 

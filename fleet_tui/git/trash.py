@@ -54,6 +54,10 @@ class Trashed:
     saved: str = ""
     """The ref that keeps its work, once emptying has begun."""
 
+    def bears(self, mark: str) -> bool:
+        """Whether the worktree was made with a name that ends so; git's entry keeps that name when it is moved."""
+        return self.admin_name.endswith(mark) or self.original.name.endswith(mark)
+
 
 @dataclass(frozen=True, slots=True)
 class Restored:
@@ -309,7 +313,7 @@ def _folders(trash: Path) -> list[Path]:
 def find(path: Path, *, original: Path, branch: str) -> Trashed | None:
     """What is at a place in the trash, also when its record is lost; None when nothing is there.
 
-    `original` and `branch` are what the caller knows of it, for a record that has to be made again.
+    `original` and `branch` are what the caller knows of it: a lost record does not say. See `remember`.
     """
     try:
         return _load(_record(path))
@@ -322,9 +326,21 @@ def find(path: Path, *, original: Path, branch: str) -> Trashed | None:
                 f"{path} is no worktree any more, and its trash record cannot be read",
                 hint="take what you need from it, then delete it by hand",
             ) from error
-        item = replace(item, original=original, branch=branch)
+        return replace(item, original=original, branch=branch)
+
+
+def remember(item: Trashed) -> None:
+    """Write the record of something in the trash again if it is lost or damaged."""
+    try:
+        _load(_record(item.path))
+    except FleetError:
         _write_record(item)
-        return item
+
+
+def saved_refs(git_dir: Path, mark: str) -> list[str]:
+    """The refs that keep the work of emptied worktrees whose names end with the mark, oldest first."""
+    pattern = f"refs/fleet/trash/*{mark}/*"
+    return lines(query(git_dir, "for-each-ref", "--sort=refname", "--format=%(refname)", pattern))
 
 
 def _without_record(path: Path) -> Trashed | None:
@@ -374,7 +390,7 @@ def empty(trashed: Trashed, *, keep_ignored: bool = True) -> str:
     if not item.saved:
         item = _saved(item, keep_ignored=keep_ignored)
     admin = _named_admin(item)
-    doomed = item.path.with_name(f"{item.path.name}{DELETING}")
+    doomed = _doomed(item.path)
     if item.path.is_dir():
         # First, so that a folder under its own name is whole, whenever this is killed.
         _rename(item.path, doomed)
@@ -384,6 +400,15 @@ def empty(trashed: Trashed, *, keep_ignored: bool = True) -> str:
         _ask(admin.git_dir, "config", "--remove-section", f"branch.{item.branch}")
     _record(item.path).unlink()
     return item.saved
+
+
+def is_half_deleted(path: Path) -> bool:
+    """Whether something in the trash is saved, and only its deletion was cut off."""
+    return _doomed(path).is_dir()
+
+
+def _doomed(path: Path) -> Path:
+    return path.with_name(f"{path.name}{DELETING}")
 
 
 def _saved(item: Trashed, *, keep_ignored: bool) -> Trashed:
