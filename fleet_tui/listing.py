@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from fleet_tui import choosing
-from fleet_tui.models import Agent, Contents, InTrash, Prompted, Spending, Status, Trash, Usage
+from fleet_tui.models import Agent, InTrash, Prompted, Spending, Status, Trash, Usage
 from fleet_tui.names import batch_label
 from fleet_tui.text import flat, to_json
 from fleet_tui.values import dataclass
@@ -259,15 +259,17 @@ def trash(found: Trash, archives: Sequence[tuple[Path, float]] = (), *, now: flo
     ]
     text: list[str] = []
     for line, item in zip(columns(rows), found.items, strict=True):
-        text += [line, *(f"    {flat(detail)}" for detail in _details(item.contents))]
+        text += [line, *(f"    {flat(detail)}" for detail in _details(item, now))]
     for archive, goes_at in archives:
         text.append(
             f"ignored files of an emptied worktree, deleted {_in(goes_at - now)}: {flat(str(archive))}"
         )
     total = f"{len(found.items)} in the trash"
-    if found.items:
-        total += " (fleet undo brings back the last kill, fleet undo NAME one agent)"
-    return "\n".join([*text, total, *_over_limit(found)])
+    if not found.items:
+        return "\n".join([*text, total])
+    total += " (fleet undo brings back the last kill, fleet undo NAME one agent)"
+    rule = "What leaves is saved under refs/fleet/trash, but not what is ignored."
+    return "\n".join([*text, total, rule, *_over_limit(found)])
 
 
 def _goes(item: InTrash, now: float) -> str:
@@ -282,16 +284,19 @@ def _in(seconds: float) -> str:
     return f"in {age(seconds)}" if seconds > 0 else "next"
 
 
-def _details(contents: Contents) -> Iterator[str]:
+def _details(item: InTrash, now: float) -> Iterator[str]:
+    contents = item.contents
+    stays = contents.obstacles or not item.agent.trash
     if contents.saved:
         yield f"saved as {contents.saved}; fleet trash --empty deletes the rest"
     if contents.uncommitted:
         yield f"uncommitted: {_some(contents.uncommitted)}"
     if contents.kept:
-        yield f"ignored: {_some([f'{one.path} {size(one.size)}' for one in contents.kept])}"
+        when = "" if stays else f", deleted {_in(item.goes_at - now)}"
+        yield f"ignored{when}: {_some([f'{one.path} {size(one.size)}' for one in contents.kept])}"
     if contents.too_large:
         too_large = _some([f"{one.path} {size(one.size)}" for one in contents.too_large])
-        yield f"ignored, and too large to keep when it is emptied: {too_large}"
+        yield f"ignored, deleted when it leaves: {too_large}"
     for text, hint in contents.obstacles:
         yield f"stays: {text}" + (f" ({hint})" if hint else "")
 

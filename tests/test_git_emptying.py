@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import contextlib
 import os
+import random
 import shutil
 import socket
 import stat
 import subprocess
+import sys
 import tarfile
 import tempfile
+import time
 import traceback
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -68,6 +71,49 @@ def test_ignored_files_are_kept_in_a_private_archive(place: Path) -> None:
         b"na\xffme.secret".decode("utf-8", "surrogateescape"): b"odd name",
     }
     assert stat.S_IMODE(git.archive_of(item.path).stat().st_mode) == 0o600
+
+
+def test_ignored_files_are_listed_once_wherever_they_are(place: Path) -> None:
+    for name in (
+        "new/key.secret",
+        "new/deep/key.secret",
+        "new/build/out",
+        "only/deep/key.secret",
+        "src/key.secret",
+    ):
+        (place / name).parent.mkdir(parents=True, exist_ok=True)
+        (place / name).write_text("12345")
+    (place / "new" / "file").write_text("untracked")
+    item = discard(place)
+
+    found = git.contents(item)
+    git.empty(item)
+
+    assert sorted(one.path for one in found.ignored) == [
+        "new/build/",
+        "new/deep/key.secret",
+        "new/key.secret",
+        "only/deep/key.secret",
+        "src/key.secret",
+    ]
+    assert {one.size for one in found.ignored} == {5}
+    assert len(packed(item)) == 5
+
+
+def test_folders_nested_too_deeply_to_delete_keep_a_worktree_in_the_trash(place: Path) -> None:
+    build = place / "build"
+    build.mkdir()
+    with contextlib.chdir(build):
+        for _ in range(1500):
+            os.mkdir("d")  # noqa: PTH102 - relative to a folder whose path is too long
+            os.chdir("d")
+    item = discard(place)
+
+    with pytest.raises(Refused, match="nested too deeply"):
+        git.empty(item)
+
+    assert git.from_trash(item.path).branch == "side"
+    subprocess.run(["rm", "-rf", str(build)], check=True)
 
 
 def test_without_keeping_ignored_files_nothing_is_left(place: Path) -> None:
@@ -152,6 +198,64 @@ def test_ignored_files_of_a_submodule_are_kept_too(repo: Path, tmp_path: Path) -
     git.empty(item)
 
     assert packed(item) == {"part/key.secret": b"password\n"}
+
+
+# ── killed at any moment ──
+
+EMPTIER = """
+import sys
+from pathlib import Path
+from fleet_tui import git
+(item,) = git.trashed(Path(sys.argv[1]))
+git.contents(item)  # loads all that emptying needs
+print("ready", flush=True)
+git.empty(item)
+"""
+
+
+@pytest.mark.slow
+def test_an_emptying_killed_at_any_moment_leaves_its_worktree_whole_or_saved(
+    repo: Path, tmp_path: Path
+) -> None:
+    chance = random.Random(1)
+    outcomes = []
+    span = 0.0
+    for number in range(80):
+        place = worktree(repo, f"try-{number}", tmp_path / f"trees-{number}" / "side")
+        for name in [f"new/{index}" for index in range(50)] + [f"build/{index}" for index in range(50)]:
+            (place / name).parent.mkdir(exist_ok=True)
+            (place / name).write_text(name)
+        item = discard(place)
+        with subprocess.Popen(
+            [sys.executable, "-c", EMPTIER, str(item.path.parent)], stdout=subprocess.PIPE
+        ) as emptier:
+            assert emptier.stdout is not None
+            assert emptier.stdout.readline() == b"ready\n"
+            began = time.monotonic()
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                # The first one is left alone: on a busy machine all moments are later.
+                emptier.wait(chance.random() * span if span else 30.0)
+            emptier.kill()
+            span = span or time.monotonic() - began
+
+        if not git.trashed(item.path.parent):
+            outcomes.append("emptied")
+        else:
+            try:
+                git.from_trash(item.path)
+                outcomes.append("whole")
+            except Refused:
+                outcomes.append("saved")
+        if outcomes[-1] == "whole":
+            assert {path.name for path in (place / "build").iterdir()} == set(map(str, range(50)))
+            assert {path.name for path in (place / "new").iterdir()} == set(map(str, range(50)))
+            assert call(place, "branch", "--show-current") == f"try-{number}"
+        else:
+            ref = f"refs/fleet/trash/{item.admin_name}/{item.stamp}"
+            assert len(call(repo, "ls-tree", "-r", "--name-only", ref, "new/").splitlines()) == 50
+            assert len(packed(item)) == 50
+    assert outcomes[0] == "emptied"
+    assert "whole" in outcomes
 
 
 # ── what is in it ──

@@ -233,6 +233,7 @@ def test_the_trash_is_listed_with_ages_times_and_places() -> None:
         "fix-login  2m ago   3M  leaves in 13d  /trees/.trash/x",
         "日本       11h ago  0B  leaves next    /trees/.trash/y",
         "2 in the trash (fleet undo brings back the last kill, fleet undo NAME one agent)",
+        "What leaves is saved under refs/fleet/trash, but not what is ignored.",
     ]
     assert listing.trash(Trash((), 0, 1), now=NOW) == "0 in the trash"
 
@@ -253,13 +254,16 @@ def test_the_trash_tells_what_is_in_it_and_what_keeps_it_there() -> None:
         "fix-login  2m ago  400M  stays  /trees/.trash/x",
         "    uncommitted: file-0, file-1, file-2, file-3, file-4, file-5, file-6, file-7 and 2 more",
         "    ignored: .env 9B, build/ 4K",
-        "    ignored, and too large to keep when it is emptied: node_modules/ 400M",
+        "    ignored, deleted when it leaves: node_modules/ 400M",
         "    stays: it holds another repository in build/x (undo, and move it)",
         "ignored files of an emptied worktree, deleted in 1d: /trees/.trash/y.ignored.tar",
         "1 in the trash (fleet undo brings back the last kill, fleet undo NAME one agent)",
+        "What leaves is saved under refs/fleet/trash, but not what is ignored.",
         "The trash of all projects is over its limit: 6.0G of 5.0G (fleet.trash_mb). "
         "The oldest leave with the next create; nothing leaves in its first day.",
     ]
+    free = Trash((in_trash(killed, replace(contents, obstacles=())),), 0, 1)
+    assert "    ignored, deleted in 13d: .env 9B, build/ 4K" in listing.trash(free, now=NOW).split("\n")
     record = json.loads(listing.trash_json(found))[0]
     assert record["ignored"][0] == {"path": ".env", "size": 9}
     assert record["obstacles"] == [{"text": contents.obstacles[0][0], "hint": contents.obstacles[0][1]}]

@@ -10,7 +10,9 @@ import re
 from pathlib import Path
 
 from fleet_tui.errors import FleetError
+from fleet_tui.git import plain
 from fleet_tui.git.entries import Admin
+from fleet_tui.git.plain import Place
 from fleet_tui.git.program import lines, run
 from fleet_tui.git.rescue import PLAIN, Desk
 from fleet_tui.git.survey import size_of, survey
@@ -33,8 +35,8 @@ def look(admin: Admin, folder: Path, *, head: str, original: Path) -> Contents:
         try:
             desk.copy_index(head)
             desk.stop_overlooking()
-            uncommitted = desk.uncommitted()
-            ignored = [Ignored(name, size_of(folder / name)) for name in desk.ignored()]
+            uncommitted, loose = desk.loose_files()
+            ignored = [Ignored(name, size_of(folder / name)) for name in loose]
             for path in found.repositories:
                 is_ignored = any(f"{path}/".startswith(one.path) for one in ignored)
                 if not desk.is_submodule(path) and _would_be_lost(folder / path, is_ignored=is_ignored):
@@ -68,14 +70,10 @@ def _repository(folder: Path, path: str) -> tuple[str, str]:
 
 
 def _is_mere_clone(folder: Path) -> bool:
-    """Whether a remote on another machine has everything of a repository: no commit, change or file is its own.
-
-    Compares times and sizes only, never contents, so that no filter that the repository configures is run.
-    """
+    """Whether a remote on another machine has everything of a repository: no commit, change or file is its own."""
     if not (folder / ".git").is_dir():
         return False
-    here = ("--git-dir", str(folder / ".git"), "--work-tree", str(folder))
-    urls = run(folder, *PLAIN, *here, "config", "--get-regexp", r"^remote\..*\.url$")
+    urls = run(folder, "--git-dir", str(folder / ".git"), "config", "--get-regexp", r"^remote\..*\.url$")
     places = [line.partition(" ")[2] for line in lines(urls.stdout)]
     if urls.returncode != 0 or not places or not all(map(_REMOTE_URL.match, places)):
         return False
@@ -85,5 +83,6 @@ def _is_mere_clone(folder: Path) -> bool:
         ("diff-index", "--name-only", "HEAD"),
         ("ls-files", "--others", "--exclude-standard"),
     )
-    answers = [run(folder, *PLAIN, *here, *question) for question in questions]
+    here = Place(folder / ".git", folder / ".git", folder)
+    answers = [plain.look(here, *PLAIN, *question) for question in questions]
     return all(answer.returncode == 0 and not answer.stdout for answer in answers)

@@ -22,6 +22,10 @@ PLAIN = (
     *("-c", "core.safecrlf=false"),
     *("-c", "advice.addEmbeddedRepo=false"),
 )
+_STATUS = (
+    *("status", "--porcelain", "-z", "--no-renames", "--ignore-submodules=all"),
+    *("--untracked-files=all", "--ignored=matching"),
+)
 _SIGNATURE = {
     f"GIT_{role}_{part}": value
     for role in ("AUTHOR", "COMMITTER")
@@ -102,21 +106,18 @@ class Desk:
         for path in self.gitlinks():
             self._check_submodule(path)
 
-    def uncommitted(self) -> list[str]:
-        """Files that differ from HEAD, untracked ones included; of submodules, nothing."""
-        options = ("--porcelain", "-z", "--untracked-files=all", "--no-renames", "--ignore-submodules=all")
-        return [entry[3:] for entry in self.git("status", *options).split("\0") if entry]
+    def loose_files(self) -> tuple[list[str], list[str]]:
+        """The files that differ from HEAD or are untracked; and what is ignored, of submodules too.
 
-    def ignored(self) -> list[str]:
-        """Ignored files, and folders that hold nothing else, which end with a slash; those of submodules too."""
-        listing = ("ls-files", "--others", "--ignored", "--exclude-standard", "--directory", "-z")
-        found = [name for name in self.git(*listing).split("\0") if name]
+        A folder that is ignored as a whole ends with a slash, and its files are not listed.
+        """
+        uncommitted, ignored = _loose(self.git(*_STATUS))
         for path in self.gitlinks():
             here = self._submodule(path)
             if here is not None:
-                inner = answer(here, *PLAIN, *listing).split("\0")
-                found += [f"{path}/{name}" for name in inner if name]
-        return found
+                inner = _loose(answer(here, *PLAIN, *_STATUS))[1]
+                ignored += [f"{path}/{name}" for name in inner]
+        return uncommitted, ignored
 
     def is_submodule(self, path: str) -> bool:
         """Whether a repository below the folder is a submodule, or one of a submodule's."""
@@ -187,6 +188,12 @@ class Desk:
                 f"the submodule {path} of {self.folder} has work that only it holds",
                 hint="undo, then commit and push it there",
             )
+
+
+def _loose(status: str) -> tuple[list[str], list[str]]:
+    entries = [(entry[:2], entry[3:]) for entry in status.split("\0") if entry]
+    ignored = [name for code, name in entries if code == "!!"]
+    return [name for code, name in entries if code != "!!"], ignored
 
 
 def _link(folder: Path) -> str:

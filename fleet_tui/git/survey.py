@@ -11,6 +11,8 @@ from pathlib import Path
 
 from fleet_tui.values import dataclass
 
+DEEPEST = 500
+"""Levels of folders; deleting and archiving them call themselves once per level."""
 _BARE = frozenset({"HEAD", "objects", "refs"})
 _READABLE = stat.S_IRUSR | stat.S_IRGRP | stat.S_IROTH
 
@@ -52,6 +54,9 @@ def survey(folder: Path) -> Survey:
             repositories.append(os.path.relpath(place, folder))
         if entries and not _may_delete_from(place, found):
             obstacles.append(_undeletable(place, found))
+        if place.count("/") - str(folder).count("/") > DEEPEST:
+            obstacles.append(Obstacle(f"the folders below {folder} are nested too deeply", f"see {place}"))
+            continue
         for entry in entries:
             info = entry.stat(follow_symlinks=False)
             if not stat.S_ISDIR(info.st_mode):
