@@ -1,7 +1,7 @@
 """What the user and the project have configured, and where each value came from.
 
-`Config` is the one table of settings: every field carries its key, its kind and one line of documentation,
-and loading, validation, `get`, `set_value`, `entries` and the manual are all driven by it. Files are read
+`Config` is the one table of settings: every field carries its key, its kind, its scope and one line of
+documentation, and loading, validation, trust, `get`, `set_value`, `entries` and the manual are all driven by it. Files are read
 with tomllib and edited with tomlkit, both imported only when there is a file, because every command pays
 for this module. How an agent program is started does not live here, see `profiles`.
 """
@@ -13,7 +13,7 @@ import re
 import shlex
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
 
 from fleet_tui import bounded_files, paths
 from fleet_tui.errors import FleetError, NotFound, UsageError
@@ -207,8 +207,38 @@ COLOR = Kind('"auto", "always", "never", true or false', _color, _color_text)
 TABLE = Kind("a table of strings", _string, str)
 
 
-def _key(key: str, kind: Kind, default: object, doc: str) -> Any:
-    return field(default=default, metadata={"key": key, "kind": kind, "doc": doc})
+class Scope(NamedTuple):
+    """Whose file may set a key. A repository is written by strangers, so a key that does harm needs trust first."""
+
+    name: Literal["user", "project", "lower", "trusted"]
+    verb: str = ""
+    """What a project asks for by it, where that takes the user's trust."""
+    harmless: tuple[object, ...] = ("", (), None)
+    """Values that need no trust all the same."""
+
+
+USER = Scope("user")
+"""Counts only in the user's file."""
+PROJECT = Scope("project")
+LOWER = Scope("lower")
+"""A project may choose less than the user, never more."""
+RUN = Scope("trusted", "run")
+START = Scope("trusted", "start")
+SET = Scope("trusted", "set", ())
+"""Also what is empty: an empty PATH is the current folder."""
+COPY = Scope("trusted", "copy")
+WRITE = Scope("trusted", "write")
+ALLOW = Scope("trusted", "allow", ((), "ask"))
+VERBS = ("run", "start", "set", "copy", "write", "allow")
+"""The verbs of all scopes that need trust, in the order of the harm they can do."""
+
+
+def _key(key: str, kind: Kind, default: object, doc: str, scope: Scope = PROJECT) -> Any:
+    return field(default=default, metadata={"key": key, "kind": kind, "doc": doc, "scope": scope})
+
+
+def _table(key: str, doc: str, scope: Scope = PROJECT) -> Any:
+    return field(default_factory=dict, metadata={"key": key, "kind": TABLE, "doc": doc, "scope": scope})
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,31 +249,42 @@ class Config:
         "project.name", STRING, "", "What the project is called; its folder's name by default"
     )
     worktree_root: Path | None = _key(
-        "project.worktree_root", PATH, None, "The folder for this project's worktrees"
+        "project.worktree_root", PATH, None, "The folder for this project's worktrees", WRITE
     )
-    agent_default: str = _key("agent.default", STRING, "claude", "The profile or program that agents run")
+    agent_default: str = _key(
+        "agent.default", STRING, "claude", "The profile or program that agents run", START
+    )
     claude_flags: tuple[str, ...] = _key(
-        "agent.claude_flags", FLAGS, (), "Extra flags for claude, and for claude alone"
+        "agent.claude_flags", FLAGS, (), "Extra flags for claude, and for claude alone", START
     )
     permission_mode: str = _key(
         "agent.permission_mode",
         PERMISSION,
         "ask",
         "What agents do without asking: ask (nothing), edits (change files), all (everything)",
+        ALLOW,
     )
     credential_files: tuple[str, ...] = _key(
-        "setup.credential_files", STRINGS, (), "Files that git ignores and every worktree needs a copy of"
+        "setup.credential_files",
+        STRINGS,
+        (),
+        "Files that git ignores and every worktree needs a copy of",
+        COPY,
     )
     setup_commands: tuple[str, ...] = _key(
-        "setup.commands", STRINGS, (), "Shell commands to run in a new worktree before the agent starts"
+        "setup.commands", STRINGS, (), "Shell commands to run in a new worktree before the agent starts", RUN
     )
     quick: bool = _key("setup.quick", BOOLEAN, False, "Skip the setup commands, as --quick does")
     tmux_prefix: str = _key("tmux.prefix", STRING, "ai_", "Accepted and unused: agents do not run in tmux")
     default_agent: str = _key(
-        "defaults.agent", STRING, "", "The agent where no agent.default is written; for the user's file"
+        "defaults.agent", STRING, "", "The agent where no agent.default is written; for the user's file", USER
     )
     worktree_base: Path | None = _key(
-        "defaults.worktree_base", PATH, None, "Worktrees go to <worktree_base>/<project>; for the user's file"
+        "defaults.worktree_base",
+        PATH,
+        None,
+        "Worktrees go to <worktree_base>/<project>; for the user's file",
+        USER,
     )
     color: str = _key("ui.color", COLOR, "auto", "Whether the command line prints in colour")
     log_lines: int = _key("ui.log_lines", COUNT, 50, "How many lines `fleet logs` shows")
@@ -252,67 +293,76 @@ class Config:
         BOOLEAN,
         False,
         "Accepted and unused: only `fleet update` looks for updates",
+        USER,
     )
     check_interval_hours: int = _key(
-        "updates.check_interval_hours", COUNT, 24, "Accepted and unused, as updates.check_on_startup"
+        "updates.check_interval_hours", COUNT, 24, "Accepted and unused, as updates.check_on_startup", USER
     )
     parallel_checkouts: int = _key(
-        "fleet.parallel_checkouts", COUNT, 0, "Worktrees checked out at once; 0 chooses by the machine"
+        "fleet.parallel_checkouts", COUNT, 0, "Worktrees checked out at once; 0 chooses by the machine", USER
     )
     stop_grace: float = _key(
-        "fleet.stop_grace", SECONDS, 5.0, "Seconds a program gets to end by itself before it is killed"
+        "fleet.stop_grace", SECONDS, 5.0, "Seconds a program gets to end by itself before it is killed", LOWER
     )
-    transcript_mb: int = _key("fleet.transcript_mb", COUNT, 64, "Megabytes of output kept of one agent")
+    transcript_mb: int = _key("fleet.transcript_mb", COUNT, 64, "Megabytes of output kept of one agent", USER)
     transcript_total_mb: int = _key(
-        "fleet.transcript_total_mb", COUNT, 2048, "Megabytes of output kept of all agents"
+        "fleet.transcript_total_mb", COUNT, 2048, "Megabytes of output kept of all agents", USER
     )
-    trash_days: int = _key("fleet.trash_days", COUNT, 14, "Days that removed worktrees can be brought back")
-    trash_mb: int = _key("fleet.trash_mb", COUNT, 5120, "Megabytes of removed worktrees that are kept")
-    scrollback: int = _key("fleet.scrollback", COUNT, 10000, "Lines of scrollback in an agent's screen")
-    env: Mapping[str, str] = field(
-        default_factory=dict,
-        metadata={"key": "env", "kind": TABLE, "doc": "Extra environment variables of every agent"},
+    trash_days: int = _key(
+        "fleet.trash_days", COUNT, 14, "Days that removed worktrees can be brought back", USER
     )
+    trash_mb: int = _key("fleet.trash_mb", COUNT, 5120, "Megabytes of removed worktrees that are kept", USER)
+    scrollback: int = _key(
+        "fleet.scrollback", COUNT, 10000, "Lines of scrollback in an agent's screen", LOWER
+    )
+    env: Mapping[str, str] = _table("env", "Extra environment variables of every agent", SET)
 
     approve_mode: Mode = _key(
-        "approve.mode", MODE, "off", "Whether the rules below are off, only watched (shadow), or on"
+        "approve.mode", MODE, "off", "Whether the rules below are off, only watched (shadow), or on", ALLOW
     )
     approve_rules: tuple[Rule, ...] = _key(
         "approve.rules",
         RULES,
         (),
         "What agents may do without asking; the user's denials first, then the project's rules, then the user's",
+        ALLOW,
     )
 
     notify_on: tuple[str, ...] = _key(
-        "notify.on", EVENTS, NOTIFY_EVENTS, "Which changes of an agent the dashboard tells of"
+        "notify.on", EVENTS, NOTIFY_EVENTS, "Which changes of an agent the dashboard tells of", USER
     )
     notify_terminal: str = _key(
         "notify.terminal",
         TERMINAL,
         "auto",
         "How the terminal is told: osc9, osc777, bell, off, or what it knows",
+        USER,
     )
     notify_command: tuple[str, ...] = _key(
         "notify.command",
         STRINGS,
         (),
         "A program and its arguments, with {title} and {text}; for the user's file",
+        USER,
     )
     notify_profiles: tuple[str, ...] = _key(
-        "notify.profiles", STRINGS, (), "Patterns of profiles to tell of; !pattern mutes"
+        "notify.profiles", STRINGS, (), "Patterns of profiles to tell of; !pattern mutes", USER
     )
     notify_batches: tuple[str, ...] = _key(
-        "notify.batches", STRINGS, (), "Patterns of batches to tell of; !pattern mutes"
+        "notify.batches", STRINGS, (), "Patterns of batches to tell of; !pattern mutes", USER
     )
 
     theme: str = _key("ui.theme", STRING, "fleet-dark", "The dashboard's theme")
     layout: int = _key("ui.layout", COUNT, 0, "How many panes the dashboard shows; 0 chooses by the terminal")
     motion: bool = _key("ui.motion", BOOLEAN, True, "Whether the marks of working agents move")
-    keys: Mapping[str, tuple[str, ...]] = field(
-        default_factory=dict,
-        metadata={"key": "keys", "kind": TABLE, "doc": "Keys of the dashboard, by the name of the action"},
-    )
+    keys: Mapping[str, tuple[str, ...]] = _table("keys", "Keys of the dashboard, by the name of the action")
+
+    include: tuple[str, ...] = ()
+    """The lines of the project's include file, where they were asked for and are trusted."""
+    user_keys: Mapping[str, tuple[str, ...]] = field(default_factory=dict, compare=False)
+    """The user's part of `keys`: a project's may be such that no dashboard could be opened with them."""
+    untrusted: Mapping[str, Any] = field(default_factory=dict, compare=False)
+    """What the project's files ask for and the user has not trusted: not a part of the values above."""
 
     origins: Mapping[str, str] = field(default_factory=dict, compare=False)
     """For each key that a file sets, the path of that file."""
@@ -340,6 +390,7 @@ class Key(NamedTuple):
     kind: Kind
     default: object
     doc: str
+    scope: Scope
 
 
 class Entry(NamedTuple):
@@ -354,7 +405,12 @@ _DEFAULTS = Config()
 
 KEYS: Mapping[str, Key] = {
     row.metadata["key"]: Key(
-        row.metadata["key"], row.name, row.metadata["kind"], getattr(_DEFAULTS, row.name), row.metadata["doc"]
+        row.metadata["key"],
+        row.name,
+        row.metadata["kind"],
+        getattr(_DEFAULTS, row.name),
+        row.metadata["doc"],
+        row.metadata["scope"],
     )
     for row in fields(Config)
     if row.metadata
@@ -366,24 +422,58 @@ _SECTIONS = frozenset(key.partition(".")[0] for key in KEYS)
 # ── reading ──
 
 
-def load(project: Path | None) -> Config:
-    """The configuration of a project, or of the user alone."""
-    files = [paths.user_config()]
+def load(project: Path | None, *, trusted: bool | None = None, include: bool = False) -> Config:
+    """The configuration of a project, or of the user alone.
+
+    What a project asks for by a key that needs trust counts only if the user has trusted it, and is in `untrusted`
+    otherwise; `trusted` says so without looking it up. What its rules deny, or want asked, counts in any case.
+    """
+    user_file = paths.user_config()
+    warnings: list[str] = []
+    user = dict(_settings(read(user_file), user_file, warnings))
+    own = OwnFiles()
     if project is not None:
-        files.append(paths.project_config(project))
+        try:
+            own = own_files(project, user, warnings, include=include)
+        except FleetError as error:
+            if trusted is not False:
+                raise
+            warnings.append(error.message)
+    missing = _missing(project, own.parts) if trusted is None else {} if trusted else own.parts
+    config = _merged(
+        user, _restricted(own, missing), user_file, paths.project_config(project) if project else user_file
+    )
+    if "approve.mode" in missing and own.settings["approve.mode"] == "on":
+        config = _only_restricting(config, own)
+    config = replace(
+        config,
+        include=own.include if INCLUDE_FILE not in missing else (),
+        untrusted=missing if trusted is None else {},
+        warnings=tuple(warnings),
+    )
+    return _with_fallbacks(config, project)
+
+
+def _missing(project: Path | None, parts: Mapping[str, Any]) -> Mapping[str, Any]:
+    """What of it the user has not trusted."""
+    if not parts or project is None:
+        return {}
+    # Most projects ask for nothing, and then nothing is loaded for it.
+    from fleet_tui import trust_store
+
+    return trust_store.missing(project, parts)
+
+
+def _merged(
+    user: Mapping[str, object], own: Mapping[str, object], user_file: Path, project_file: Path
+) -> Config:
     values: dict[str, object] = {}
     env: dict[str, str] = {}
     keys: dict[str, tuple[str, ...]] = {}
     rules: tuple[Rule, ...] = ()
     origins: dict[str, str] = {}
-    warnings: list[str] = []
-    for file in files:
-        document = read(file, inside=project if file != files[0] else None)
-        for key, value in _settings(document, file, warnings):
-            if key == "notify.command" and file != files[0]:
-                # Whoever opens a dashboard in a repository has not agreed to run its programs.
-                warnings.append(f"{file}: notify.command counts only in {files[0]}")
-                continue
+    for file, settings in ((user_file, user), (project_file, own)):
+        for key, value in settings.items():
             origins[key] = str(file)
             if key.startswith("env."):
                 env[key.removeprefix("env.")] = str(value)
@@ -393,8 +483,12 @@ def load(project: Path | None) -> Config:
                 rules = _before(cast("tuple[Rule, ...]", value), rules)
             else:
                 values[KEYS[key].field] = value
-    config = Config(**values, env=env, keys=keys, approve_rules=rules, warnings=tuple(warnings))  # type: ignore[arg-type]  # each value was converted by the kind of its field
-    return _with_fallbacks(config, origins, project)
+    users = {
+        key.removeprefix("keys."): cast("tuple[str, ...]", chords)
+        for key, chords in user.items()
+        if key.startswith("keys.")
+    }
+    return Config(**values, env=env, keys=keys, approve_rules=rules, user_keys=users, origins=origins)  # type: ignore[arg-type]  # each value was converted by the kind of its field
 
 
 def _before(project: tuple[Rule, ...], user: tuple[Rule, ...]) -> tuple[Rule, ...]:
@@ -403,13 +497,125 @@ def _before(project: tuple[Rule, ...], user: tuple[Rule, ...]) -> tuple[Rule, ..
     return (*denied, *project, *(rule for rule in user if rule.decision != "deny"))
 
 
-def _with_fallbacks(config: Config, origins: dict[str, str], project: Path | None) -> Config:
+def _with_fallbacks(config: Config, project: Path | None) -> Config:
+    origins = dict(config.origins)
     if config.default_agent and "agent.default" not in origins:
         config = replace(config, agent_default=config.default_agent)
         origins["agent.default"] = origins["defaults.agent"]
     if project is not None and not config.project_name:
         config = replace(config, project_name=project.name)
     return replace(config, origins=origins)
+
+
+# ── what a project may say ──
+
+
+@dataclass(frozen=True, slots=True)
+class OwnFiles:
+    """What a project's files say."""
+
+    settings: Mapping[str, object] = field(default_factory=dict)
+    """By key and converted, without those that are the user's alone."""
+    parts: Mapping[str, Any] = field(default_factory=dict)
+    """What needs trust, as it is written."""
+    include: tuple[str, ...] = ()
+    refused: tuple[str, ...] = ()
+    """Keys that are the user's alone."""
+    text: str = ""
+    """Of the configuration."""
+
+
+def asked_by(project: Path, *, include: bool = True) -> OwnFiles:
+    """What a project's files say, and what of it needs trust."""
+    user_file = paths.user_config()
+    user = dict(_settings(read(user_file), user_file, []))
+    return own_files(project, user, [], include=include)
+
+
+def own_files(
+    project: Path, user: Mapping[str, object], warnings: list[str], *, include: bool, text: str | None = None
+) -> OwnFiles:
+    """Sort what a project's files say by whose it is to say; `text` stands for what its configuration holds."""
+    file = paths.project_config(project)
+    text = (_text(file, inside=project) or "") if text is None else text
+    document = _parse(text, file) if text else {}
+    settings: dict[str, object] = {}
+    refused: list[str] = []
+    for key, value in _settings(document, file, warnings, is_project=True):
+        row = KEYS[_row_key(key)]
+        if row.scope is USER:
+            refused.append(key)
+            warnings.append(f"{file}: {key} counts only in {paths.user_config()}")
+            continue
+        limit = user.get(key, row.default)
+        if row.scope is LOWER and cast("float", value) > cast("float", limit):
+            refused.append(key)
+            warnings.append(f"{file}: {key} can only be lowered, from {limit:g}")
+            continue
+        settings[key] = value
+    parts = {key: _written(document, key) for key in settings if _needs_trust(key, settings, user)}
+    lines = read_include(project) if include else ()
+    if lines:
+        parts[INCLUDE_FILE] = list(lines)
+    return OwnFiles(settings, parts, lines, tuple(refused), text)
+
+
+def _row_key(key: str) -> str:
+    section = key.partition(".")[0]
+    return section if section in ("env", "keys") else key
+
+
+def _written(document: Mapping[str, Any], key: str) -> object:
+    section, _, name = key.partition(".")
+    return document[section][name]
+
+
+def _needs_trust(key: str, settings: Mapping[str, object], user: Mapping[str, object]) -> bool:
+    """Whether a project changes by it what the user has, and for the worse."""
+    scope, value = KEYS[_row_key(key)].scope, settings[key]
+    if scope.name != "trusted" or value in scope.harmless or value == _users(key, user):
+        return False
+    if key == "approve.rules":
+        return _has_allow(value)
+    if key == "approve.mode" and APPROVE_MODES.index(str(value)) > APPROVE_MODES.index(
+        str(_users(key, user))
+    ):
+        # Watching does nothing; and where no rule allows anything, agents can only come to ask more.
+        rules = (settings.get("approve.rules"), user.get("approve.rules"))
+        return value == "on" and any(map(_has_allow, rules))
+    return True
+
+
+def _users(key: str, user: Mapping[str, object]) -> object:
+    """What the user has without the project."""
+    if key == "agent.default":
+        return user.get(key) or user.get("defaults.agent") or KEYS[key].default
+    return user.get(key, None if key.startswith("env.") else KEYS[key].default)
+
+
+def _has_allow(rules: object) -> bool:
+    return any(rule.decision == "allow" for rule in cast("tuple[Rule, ...]", rules or ()))
+
+
+def _restricted(own: OwnFiles, missing: Mapping[str, Any]) -> dict[str, object]:
+    """What a project may say while these parts are not trusted; what it denies or wants asked stays."""
+    found = {key: value for key, value in own.settings.items() if key not in missing}
+    if "approve.rules" in missing:
+        rules = own.settings["approve.rules"]
+        found["approve.rules"] = _restricting(cast("tuple[Rule, ...]", rules))
+    return found
+
+
+def _restricting(rules: tuple[Rule, ...]) -> tuple[Rule, ...]:
+    return tuple(rule for rule in rules if rule.decision != "allow")
+
+
+def _only_restricting(config: Config, own: OwnFiles) -> Config:
+    """The project's rules in force as it wants them, though the user's are not: so nothing is allowed by either."""
+    rules = cast("tuple[Rule, ...]", own.settings.get("approve.rules") or ())
+    if not _restricting(rules):
+        return config
+    return replace(config, approve_mode="on", approve_rules=_restricting(config.approve_rules))
 
 
 def read(file: Path, *, inside: Path | None = None) -> dict[str, Any]:
@@ -465,7 +671,9 @@ def _syntax_error(file: Path, text: str, message: str) -> UsageError:
     return UsageError(f"{file}:{line}:{column}: {message}", hint=_EDIT_HINT)
 
 
-def _settings(document: dict[str, Any], file: Path, warnings: list[str]) -> Iterator[tuple[str, object]]:
+def _settings(
+    document: dict[str, Any], file: Path, warnings: list[str], *, is_project: bool = False
+) -> Iterator[tuple[str, object]]:
     """Each known key of a document with its value converted; unknown keys become warnings."""
     for section, content in document.items():
         if section not in _SECTIONS:
@@ -475,7 +683,14 @@ def _settings(document: dict[str, Any], file: Path, warnings: list[str]) -> Iter
         elif section == "env":
             yield from ((f"env.{name}", _variable(name, value, file)) for name, value in content.items())
         elif section == "keys":
-            yield from ((f"keys.{name}", _chords(name, value, file)) for name, value in content.items())
+            for name, value in content.items():
+                try:
+                    yield f"keys.{name}", _chords(name, value, file)
+                except UsageError as error:
+                    # A repository must not keep its users out of the dashboard.
+                    if not is_project:
+                        raise
+                    warnings.append(error.message)
         else:
             for name, value in content.items():
                 if (key := f"{section}.{name}") in KEYS:
@@ -636,7 +851,7 @@ def worktrees(config: Config, project: Path) -> Path:
 def validate(project: Path) -> list[str]:
     """What is wrong with a project's configuration, in words; empty when all is well."""
     try:
-        config = load(project)
+        config = load(project, trusted=True)
     except FleetError as error:
         return [error.message]
     found = [*config.warnings, *_rule_problems(config)]

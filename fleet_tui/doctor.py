@@ -51,6 +51,7 @@ def examine(store: Store, project: Path | None) -> list[Finding]:
         *_trash(store, agents, limits),
         *_transcripts(agents, limits),
         *([] if broken else _configuration(project)),
+        *([] if broken else _trust(project)),
         *_programs(settings),
         *_sessions(),
     ]
@@ -303,6 +304,21 @@ def _configuration(project: Path | None) -> Iterator[Finding]:
     if project is not None:
         for problem in config.validate(project):
             yield Finding("warning", problem, "fleet config --edit")
+
+
+def _trust(project: Path | None) -> Iterator[Finding]:
+    if project is None:
+        return
+    try:
+        waiting = config.load(project, include=True).untrusted
+    except FleetError as error:
+        yield Finding("problem", error.message, error.hint)
+        return
+    if waiting:
+        from fleet_tui.trust import shown
+
+        named = ", ".join(map(shown, waiting))
+        yield Finding("warning", f"not trusted yet, so not in force: {named}", "look at it with: fleet trust")
 
 
 def _programs(settings: config.Config) -> Iterator[Finding]:

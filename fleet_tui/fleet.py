@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from fleet_tui.session import Session, View
     from fleet_tui.speaking import Why
     from fleet_tui.starting import OnProgress, Starter
+    from fleet_tui.trust import Asked
     from fleet_tui.usage import Sampler
 
 STOP_GRACE = 5.0
@@ -116,11 +117,38 @@ class Fleet:
         except NoRepository:
             return None
 
-    def config(self) -> Config:
+    def config(self, *, trusted: bool | None = None) -> Config:
+        """The settings here; with `trusted` false, without those that would need trust, and without looking it up."""
         from fleet_tui import config
 
         project = self.project()
-        return config.load(Path(project) if project else None)
+        return config.load(Path(project) if project else None, trusted=trusted)
+
+    def asked(self, agent: Agent | None = None) -> Asked | None:
+        """What the files of this project, or of an agent's, ask for and the user has not trusted yet."""
+        from fleet_tui import trust
+
+        return trust.asked(self.repository.root if agent is None else Path(agent.project))
+
+    def trust(self, asked: Asked) -> None:
+        """Trust exactly what was shown."""
+        from fleet_tui import trust
+
+        trust.accept(asked)
+
+    def _settings_to_start(self, *, own_settings: bool) -> Config:
+        """The configuration that agents are started with; refused while the project's is not trusted."""
+        from fleet_tui import config
+
+        root = self.repository.root
+        if own_settings:
+            return config.load(root, trusted=False)
+        found = config.load(root, include=True)
+        if found.untrusted:
+            from fleet_tui import trust
+
+            raise trust.untrusted(found.untrusted)
+        return found
 
     def uncommitted(self, agent: Agent | None = None) -> int:
         """How many files here, or of an agent, are not as HEAD has them, our own settings aside; none where is no
@@ -224,6 +252,7 @@ class Fleet:
         base: str = "",
         existing: bool = False,
         headless: bool = False,
+        own_settings: bool = False,
         on_progress: OnProgress | None = None,
     ) -> Agent:
         """One agent on a branch of that name."""
@@ -235,6 +264,7 @@ class Fleet:
             base=base,
             existing=existing,
             headless=headless,
+            own_settings=own_settings,
             on_progress=on_progress,
         )[0]
 
@@ -249,6 +279,7 @@ class Fleet:
         quick: bool = False,
         base: str = "",
         headless: bool = False,
+        own_settings: bool = False,
         on_progress: OnProgress | None = None,
     ) -> list[Agent]:
         """The same prompt to several agents, each on a branch of its own: PREFIX-A, PREFIX-B, …"""
@@ -263,8 +294,9 @@ class Fleet:
             wanted = [(name, prompt, program) for name, program in zip(chosen, programs, strict=True)]
             try:
                 return self._launch(
-                    wanted, batch, quick=quick, base=base, headless=headless, on_progress=on_progress
-                )
+                    wanted, batch, quick=quick, base=base, headless=headless, own_settings=own_settings,
+                    on_progress=on_progress,
+                )  # fmt: skip
             except Refused:
                 # Another fan-out of that prefix may have been quicker; if not, it is refused for good.
                 if self._free_names(prefix, count) == chosen:
@@ -278,17 +310,25 @@ class Fleet:
         quick: bool = False,
         base: str = "",
         headless: bool = False,
+        own_settings: bool = False,
         on_progress: OnProgress | None = None,
     ) -> list[Agent]:
         """A prompt of its own to each of several agents."""
         names.check_count(len(tasks))
         wanted = [(name, prompt, profile) for name, prompt in tasks]
         return self._launch(
-            wanted, self._new_batch(""), quick=quick, base=base, headless=headless, on_progress=on_progress
-        )
+            wanted, self._new_batch(""), quick=quick, base=base, headless=headless, own_settings=own_settings,
+            on_progress=on_progress,
+        )  # fmt: skip
 
     def fork(
-        self, name: str, new_name: str, *, prompt: str = "", on_progress: OnProgress | None = None
+        self,
+        name: str,
+        new_name: str,
+        *,
+        prompt: str = "",
+        own_settings: bool = False,
+        on_progress: OnProgress | None = None,
     ) -> Agent:
         """A new agent on a new branch from where that one's stands, going on with a copy of its conversation."""
         from fleet_tui import profiles, reviving
@@ -304,11 +344,18 @@ class Fleet:
             batch,
             quick=False,
             base=source.branch,
+            own_settings=own_settings,
             on_progress=on_progress,
         )[0]
 
     def revive(
-        self, name: str, *, prompt: str = "", on_progress: OnProgress | None = None, fresh: bool = False
+        self,
+        name: str,
+        *,
+        prompt: str = "",
+        on_progress: OnProgress | None = None,
+        fresh: bool = False,
+        own_settings: bool = False,
     ) -> Agent:
         """Start an ended agent's program again in its worktree, going on with its conversation if it can."""
         from fleet_tui import reviving
@@ -316,13 +363,17 @@ class Fleet:
         names.check_text(prompt, "the prompt")
 
         agent = self.find(name)
+        # Before anything is brought back from the trash.
+        reviving.settings(agent, own_settings=own_settings)
         if agent.status is Status.KILLED:
             self.undo(agent.id)
         elif not agent.has_ended:
             raise Refused(f"{agent.name} is running", hint=f"fleet attach {agent.name}")
         return self._starter.make_again(
             agent,
-            lambda found: reviving.intended(self.store, found, prompt, fresh=fresh, size=self._size),
+            lambda found: reviving.intended(
+                self.store, found, prompt, fresh=fresh, own_settings=own_settings, size=self._size
+            ),
             on_progress=on_progress,
         )
 
@@ -361,6 +412,7 @@ class Fleet:
         base: str,
         existing: bool = False,
         headless: bool = False,
+        own_settings: bool = False,
         on_progress: OnProgress | None,
     ) -> list[Agent]:
         """Agents given as name, prompt, profile and maybe the conversation to copy: all of them or, when something is wrong beforehand, none."""
@@ -371,10 +423,11 @@ class Fleet:
             names.check_text(prompt, "the prompt")
             names.check_text(profile, "the agent's name")
         self._starter.refuse_taken(batch.project, [name for name, *_ in wanted])
+        settings = self._settings_to_start(own_settings=own_settings)
 
         def plan() -> Plans:
             return Plans(
-                self.repository, self.config(), [Wanted(*one) for one in wanted], batch,
+                self.repository, settings, [Wanted(*one) for one in wanted], batch,
                 here=self._start, quick=quick, base=base, existing=existing, size=self._size, headless=headless,
             )  # fmt: skip
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from fleet_tui import git, names, paths, profiles
-from fleet_tui.config import Config, read_include, worktrees
+from fleet_tui.config import Config, worktrees
 from fleet_tui.intents import Intent
 from fleet_tui.models import Agent, Batch, Status
 from fleet_tui.processes import boot_id, here
@@ -50,7 +50,6 @@ class Plans:
         self._batch, self._quick, self._size = batch, quick, size
         self._here, self._headless = here, headless
         self._profiles: dict[str, profiles.Profile] = {}
-        self._include = read_include(repository.root)
         folder = worktrees(config, self._repository.root)
         ids = [names.new_id(os.urandom) for _ in wanted]
         places = [folder / f"{names.slug(one.name)}-{agent}" for one, agent in zip(wanted, ids, strict=True)]
@@ -127,7 +126,7 @@ class Plans:
             pasted_prompt=command.pasted_prompt,
             setup=() if skips_setup else config.setup_commands,
             credential_files=config.credential_files,
-            include=self._include,
+            include=config.include,
             env=dict(config.env),
             permission_mode=config.permission_mode,
             policy=config.policy,

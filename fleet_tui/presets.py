@@ -8,8 +8,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from fleet_tui import bounded_files, paths
-from fleet_tui.config import KEYS, PATH, TYPES, Kind, Unfit, read, write
+from fleet_tui import bounded_files, paths, trust_store
+from fleet_tui.config import KEYS, PATH, TYPES, Kind, Unfit, own_files, read, write
 from fleet_tui.errors import FleetError, NotFound, Refused, UsageError
 
 _IGNORED_WORKTREES = ".aifleet/worktrees/"
@@ -169,6 +169,8 @@ def init(project: Path, kind: str | None = None, *, migrate_legacy: bool = False
         raise FleetError(
             f"cannot write {file}: {error.strerror}", hint="check the folder's permissions"
         ) from error
+    # The user has just asked for what it says; what other files of the project ask for is another question.
+    trust_store.add(project, own_files(project, {}, [], include=False, text=text).parts)
     written = [file, *_ignore_worktrees(project)]
     if migrate_legacy:
         written.append(_set_aside(legacy))

@@ -29,12 +29,40 @@ def conversation_to_copy(store: Store, source: Agent, new_name: str) -> str:
     return session
 
 
+def settings(agent: Agent, *, own_settings: bool) -> config.Config:
+    """Those of the agent's own project: what another one allows is not allowed here. Refused while not trusted."""
+    found = config.load(
+        Path(agent.project), trusted=False if own_settings else None, include=not own_settings
+    )
+    if found.untrusted:
+        from fleet_tui import trust
+
+        raise trust.untrusted(found.untrusted)
+    return found
+
+
 def intended(
-    store: Store, agent: Agent, prompt: str, *, fresh: bool, size: tuple[int, int]
+    store: Store,
+    agent: Agent,
+    prompt: str,
+    *,
+    fresh: bool,
+    size: tuple[int, int],
+    own_settings: bool = False,
 ) -> tuple[Agent, Intent]:
     """An agent with its conversation, and what is to be made of it."""
     agent = replace(agent, session_id=_conversation(store, agent, fresh=fresh))
-    return agent, _intent(store, agent, prompt, fresh=fresh, size=size)
+    found = settings(agent, own_settings=own_settings)
+    intent = _intent(store, agent, prompt, found, fresh=fresh, size=size)
+    if own_settings:
+        # What the project asked for when it was created is not asked for any more.
+        intent = replace(
+            intent,
+            setup=found.setup_commands if intent.setup else (),
+            env=dict(found.env),
+            permission_mode=found.permission_mode,
+        )
+    return agent, intent
 
 
 def _conversation(store: Store, agent: Agent, *, fresh: bool) -> str:
@@ -55,7 +83,15 @@ def _capture(store: Store, agent: Agent) -> str:
     return store.agent(agent.id).session_id
 
 
-def _intent(store: Store, agent: Agent, prompt: str, *, fresh: bool, size: tuple[int, int]) -> Intent:
+def _intent(
+    store: Store,
+    agent: Agent,
+    prompt: str,
+    settings: config.Config,
+    *,
+    fresh: bool,
+    size: tuple[int, int],
+) -> Intent:
     if not agent.has_ended or agent.status is Status.KILLED:
         raise Refused(f"{agent.name} is {agent.status} by now", hint="fleet list shows what it does")
     if not Path(agent.worktree).is_dir():
@@ -75,8 +111,6 @@ def _intent(store: Store, agent: Agent, prompt: str, *, fresh: bool, size: tuple
         )
     profile = profiles.load(agent.profile)
     goes_on = not fresh and (intent.headless or conversations.has_begun(store, agent))
-    # Its own project's: what another one allows is not allowed here.
-    settings = config.load(Path(agent.project))
     command = profiles.command(
         profile,
         prompt=prompt or first,

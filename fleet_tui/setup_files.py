@@ -81,6 +81,12 @@ def chosen(
     return [name for name in dict.fromkeys(found) if os.path.lexists(job.project / name)]
 
 
+def matched(line: str, names: Sequence[str]) -> list[str]:
+    """Those of the paths that one line of an include file matches."""
+    rule = _Rule.parse(line)
+    return [name for name in names if rule.matches(name)]
+
+
 def _all_named(job: _Job, patterns: Sequence[str]) -> Iterator[tuple[str, list[str]]]:
     for pattern in patterns:
         try:

@@ -22,6 +22,7 @@ from fleet_tui.fleet import Fleet
 from fleet_tui.models import Agent
 from fleet_tui.store import Store
 from tests.holders import wait_until
+from tests.trusting import write_trusted
 
 FLEET = Path(sys.executable).with_name("fleet")
 SECONDS = 10.0
@@ -112,8 +113,8 @@ def cli(project: Path, fleet: Fleet, capsys: pytest.CaptureFixture[str]) -> Cli:
 
 
 def configure(project: Path, text: str) -> None:
-    paths.project_config(project).parent.mkdir(exist_ok=True)
-    paths.project_config(project).write_text(text)
+    """As the user would: it is trusted."""
+    write_trusted(project, text)
 
 
 def eventually(condition: Callable[[], object], what: str = "it") -> None:

@@ -19,6 +19,7 @@ from tests.commands import FLEET, Cli, cli, configure, prints, project
 from tests.conftest import git, processes_of
 from tests.holders import living_server
 from tests.hosts import Host
+from tests.trusting import trust
 
 __all__ = ["cli", "project"]
 
@@ -415,7 +416,12 @@ def test_validating_finds_the_keys_that_the_dashboard_would_refuse_and_setting_m
 
     assert ran.code == 1
     assert ran.err.splitlines()[0] == "keys: there is no action 'nosuch'"
-    assert cli("keys").complaint.startswith("fleet: keys: there is no action 'nosuch'")
+    # It opens all the same, with the user's own keys.
+    shown = cli("keys")
+    assert (shown.code, shown.err) == (
+        0,
+        "fleet: the project's keys do not count: keys: there is no action 'nosuch'\n",
+    )
     # One at a time, though what is left is still wrong.
     cli.ok("config", "set", "keys.stop", "ctrl+x")
     configure(project, '[keys]\nstop = "X"\n')
@@ -445,6 +451,7 @@ def test_files_that_git_ignores_come_along_and_missing_ones_are_named(cli: Cli, 
     (project / "secret" / "key").write_text("k")
     (project / "local.toml").write_text("x")
     (project / ".worktreeinclude").write_text("local.*\n")
+    trust(project)
     configure(
         project,
         "[setup]\ncredential_files = ['.env', 'secret', 'missing.key', '/etc/passwd', '../outside']\n",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pickle
+import re
 import stat
 import subprocess
 import sys
@@ -19,6 +20,7 @@ from fleet_tui import config, paths, presets
 from fleet_tui.config import KEYS, Config
 from fleet_tui.errors import FleetError, NotFound, Refused, UsageError
 from fleet_tui.policy import Policy, Rule
+from tests.trusting import trust, write_trusted
 
 
 @pytest.fixture
@@ -35,10 +37,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def write_project(project: Path, text: str) -> Path:
-    file = paths.project_config(project)
-    file.parent.mkdir(exist_ok=True)
-    file.write_text(text)
-    return file
+    return write_trusted(project, text)
 
 
 def write_user(text: str) -> Path:
@@ -176,6 +175,7 @@ def test_no_file_content_escapes_as_anything_but_a_usage_error(project: Path, co
 
 def test_a_byte_order_mark_and_windows_line_ends_are_accepted(project: Path) -> None:
     write_project(project, "").write_bytes(b'\xef\xbb\xbf[agent]\r\ndefault = "codex"\r\n')
+    trust(project)
 
     assert config.load(project).agent_default == "codex"
 
@@ -254,9 +254,14 @@ def test_keys_of_the_dashboard_are_taken_as_one_key_or_several(project: Path) ->
 
 @pytest.mark.parametrize("value", ["7", "[1, 2]", "true"])
 def test_a_key_of_the_dashboard_that_is_no_text_is_refused(project: Path, value: str) -> None:
-    write_project(project, f"[keys]\nstop = {value}\n")
+    said = "keys.stop must be a key or a list of keys"
+    file = write_project(project, f"[keys]\nstop = {value}\n")
+    (warning,) = config.load(project).warnings
+    assert warning.startswith(f"{file}: {said}")
+    assert config.load(project).keys == {}
 
-    with pytest.raises(UsageError, match=r"keys\.stop must be a key or a list of keys"):
+    write_user(f"[keys]\nstop = {value}\n")
+    with pytest.raises(UsageError, match=re.escape(said)):
         config.load(project)
 
 
@@ -412,8 +417,10 @@ TEXTS = st.one_of(
 def test_what_was_set_is_what_is_loaded_whatever_the_file_looked_like(
     project: Path, key: str, text: str, layout: str
 ) -> None:
-    file = write_project(project, "")
+    files = write_user(""), write_project(project, "")
+    file = files[0] if KEYS[key].scope is config.USER else files[1]
     file.write_bytes(layout.encode())
+    trust(project)
     before = {entry.key: entry.value for entry in config.entries(config.load(project))}
 
     try:
@@ -422,6 +429,7 @@ def test_what_was_set_is_what_is_loaded_whatever_the_file_looked_like(
         assert file.read_bytes() == layout.encode()
         return
 
+    trust(project)
     after = {entry.key: entry.value for entry in config.entries(config.load(project))}
     follows = {key, "agent.default"} if key == "defaults.agent" else {key}
     assert {name for name in after if after[name] != before[name]} <= follows
@@ -686,6 +694,7 @@ def test_the_mode_can_be_set_and_rules_cannot(project: Path) -> None:
     file = write_project(project, RULES)
 
     config.set_value(file, "approve.mode", "on")
+    trust(project)
 
     assert config.load(project).approve.mode == "on"
     assert len(config.load(project).approve_rules) == 1
@@ -697,8 +706,10 @@ def test_the_mode_can_be_set_and_rules_cannot(project: Path) -> None:
 
 
 def test_notices_are_configured_by_kind_way_profile_and_batch(project: Path) -> None:
-    write_user('[notify]\ncommand = ["notify-send", "{title}"]\nterminal = "bell"\n')
-    write_project(project, '[notify]\non = ["blocked"]\nprofiles = ["!shell"]\nbatches = ["fan*"]\n')
+    write_user(
+        '[notify]\ncommand = ["notify-send", "{title}"]\nterminal = "bell"\n'
+        'on = ["blocked"]\nprofiles = ["!shell"]\nbatches = ["fan*"]\n'
+    )
 
     loaded = config.load(project)
 

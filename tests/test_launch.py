@@ -25,6 +25,7 @@ from tests.disks import small_disk
 from tests.holders import living_server, wait_until
 from tests.programs import FLEET, is_alive, program, start_cli
 from tests.repos import branches, call, entries
+from tests.trusting import write_trusted
 
 SECONDS = 15.0
 REPETITIONS = 5
@@ -66,8 +67,7 @@ def test_a_programs_path_is_meant_from_where_it_is_said(fleet: Fleet, repository
         said = inside.create("said", profile="./agent")
     finally:
         inside.close()
-    (repository / ".aifleet").mkdir()
-    (repository / ".aifleet" / "config.toml").write_text('[agent]\ndefault = "tools/agent"\n')
+    write_trusted(repository, '[agent]\ndefault = "tools/agent"\n')
     configured = fleet.create("configured")
     (home / "agent").symlink_to(folder / "agent")
     at_home = fleet.create("at-home", profile="~/agent")
@@ -193,8 +193,7 @@ def test_the_program_does_not_see_who_started_its_launcher(
 def test_a_failing_setup_command_is_a_failed_agent_whose_worktree_is_kept_and_quick_skips_it(
     fleet: Fleet, repository: Path, tmp_path: Path
 ) -> None:
-    (repository / ".aifleet").mkdir()
-    (repository / ".aifleet" / "config.toml").write_text('[setup]\ncommands = ["touch made.txt", "exit 4"]\n')
+    write_trusted(repository, '[setup]\ncommands = ["touch made.txt", "exit 4"]\n')
     echoes = program(tmp_path, "echoes")
 
     agent = fleet.create("fix", profile=echoes)
@@ -213,8 +212,7 @@ def test_a_failing_setup_command_is_a_failed_agent_whose_worktree_is_kept_and_qu
 def test_agents_whose_worktrees_have_no_place_fail_with_the_systems_reason(
     fleet: Fleet, repository: Path, tmp_path: Path
 ) -> None:
-    (repository / ".aifleet").mkdir()
-    (repository / ".aifleet" / "config.toml").write_text('[project]\nworktree_root = "/proc/nope"\n')
+    write_trusted(repository, '[project]\nworktree_root = "/proc/nope"\n')
 
     agents = fleet.multi([("a", "x"), ("b", "x")], profile=program(tmp_path, "echoes"))
 
@@ -234,8 +232,7 @@ def test_an_agent_that_does_not_fit_on_the_disk_fails_with_what_could_not_be_wri
     git(repository, "add", ".")
     git(repository, "commit", "-q", "-m", "big")
     with small_disk(tmp_path / "disk") as disk:
-        (repository / ".aifleet").mkdir()
-        (repository / ".aifleet" / "config.toml").write_text(f'[project]\nworktree_root = "{disk}"\n')
+        write_trusted(repository, f'[project]\nworktree_root = "{disk}"\n')
 
         agent = fleet.create("fix", profile=program(tmp_path, "echoes"))
 
@@ -274,8 +271,8 @@ def test_an_agent_whose_checkout_hangs_can_be_stopped_and_leaves_nothing(
 def test_an_agent_that_waits_for_the_checkout_of_others_can_be_stopped(
     fleet: Fleet, repository: Path, tmp_path: Path
 ) -> None:
-    (repository / ".aifleet").mkdir()
-    (repository / ".aifleet" / "config.toml").write_text("[fleet]\nparallel_checkouts = 1\n")
+    paths.user_config().parent.mkdir(parents=True)
+    paths.user_config().write_text("[fleet]\nparallel_checkouts = 1\n")
     told = tmp_path / "told"
     hook = repository / ".git" / "hooks" / "post-checkout"
     hook.parent.mkdir(exist_ok=True)

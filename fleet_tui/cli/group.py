@@ -70,7 +70,7 @@ def cli(context: click.Context) -> None:
     """Run many coding agents at once, each in its own terminal, git worktree and branch.
 
     Agents go on when this program, the terminal or the connection ends. Exit codes: 0 done, 1 failed, 2 wrong use,
-    3 not found, 4 refused to protect work, 5 no repository, 6 store, 7 an agent did not get going, 8 no holder, 9 the time
+    3 not found, 4 refused to protect work or for want of trust, 5 no repository, 6 store, 7 an agent did not get going, 8 no holder, 9 the time
     was over, 70 internal error, 130 interrupted.
     """
     if context.invoked_subcommand is None:
@@ -142,7 +142,7 @@ def in_color(fleet: Fleet) -> bool:
     wanted = "auto"
     # One that cannot be read is no reason not to show the agents.
     with contextlib.suppress(FleetError):
-        wanted = fleet.config().color
+        wanted = fleet.config(trusted=False).color
     if wanted != "auto":
         return wanted == "always"
     return sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
@@ -200,6 +200,12 @@ quick_option = click.option("--quick", is_flag=True, help="Skip the project's se
 base_option = click.option("--base", default="", metavar="REF", help="Start from this branch, tag or commit.")
 headless_option = click.option(
     "--headless", is_flag=True, help="Without a dialogue: it does what the prompt says, and ends."
+)
+own_settings_option = click.option(
+    "--ignore-project-config",
+    "own_settings",
+    is_flag=True,
+    help="Use your own settings; what the project denies still counts.",
 )
 name_argument = click.argument("branch", shell_complete=complete_agents)
 

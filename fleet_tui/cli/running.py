@@ -55,7 +55,7 @@ def run(arguments: list[str]) -> int:
 
 def _invoke(arguments: list[str]) -> int:
     # The order in which `fleet --help` shows them.
-    from fleet_tui.cli import starting, looking, speaking, ending, approving, programs, upkeep  # noqa: F401, I001 - loading one adds its commands
+    from fleet_tui.cli import starting, looking, speaking, ending, approving, programs, trusting, upkeep  # noqa: F401, I001 - loading one adds its commands
 
     with _debug_log(arguments):
         result = cli.main(args=arguments, prog_name=_program_name(), standalone_mode=False)

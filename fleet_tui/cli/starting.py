@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from fleet_tui.cli.consent import trusted_first
 from fleet_tui.cli.group import (
     agent_option,
     base_option,
@@ -18,6 +19,7 @@ from fleet_tui.cli.group import (
     headless_option,
     name_argument,
     open_fleet,
+    own_settings_option,
     quick_option,
     said,
     say,
@@ -44,20 +46,33 @@ UNCOMMITTED_SECONDS = 0.5
 @base_option
 @click.option("--existing", is_flag=True, help="Work on a branch that exists already.")
 @headless_option
+@own_settings_option
 def create(
-    branch: str, prompt: str, agent: str, quick: bool, base: str, existing: bool, headless: bool
+    branch: str,
+    prompt: str,
+    agent: str,
+    quick: bool,
+    base: str,
+    existing: bool,
+    headless: bool,
+    own_settings: bool,
 ) -> None:
     """Start one agent on a new branch in a worktree of its own."""
     with _starting(copies_here=not (base or existing)) as report:
-        made = report.fleet.create(
-            branch,
-            prompt=said(prompt),
-            profile=agent,
-            quick=quick,
-            base=base,
-            existing=existing,
-            headless=headless,
-            on_progress=report.step,
+        text = said(prompt)
+        made = trusted_first(
+            report.fleet,
+            lambda: report.fleet.create(
+                branch,
+                prompt=text,
+                profile=agent,
+                quick=quick,
+                base=base,
+                existing=existing,
+                headless=headless,
+                own_settings=own_settings,
+                on_progress=report.step,
+            ),
         )
         report.end([made])
 
@@ -73,21 +88,35 @@ def create(
 @quick_option
 @base_option
 @headless_option
+@own_settings_option
 def fanout(
-    count: int, prefix: str, prompt: str, agent: str, mix: str, quick: bool, base: str, headless: bool
+    count: int,
+    prefix: str,
+    prompt: str,
+    agent: str,
+    mix: str,
+    quick: bool,
+    base: str,
+    headless: bool,
+    own_settings: bool,
 ) -> None:
     """Give one prompt to COUNT agents: PREFIX-A, PREFIX-B, …"""
     with _starting(copies_here=not base) as report:
-        made = report.fleet.fanout(
-            count,
-            prefix,
-            prompt=said(prompt),
-            profile=agent,
-            mix=_mix(mix),
-            quick=quick,
-            base=base,
-            headless=headless,
-            on_progress=report.step,
+        text, parts = said(prompt), _mix(mix)
+        made = trusted_first(
+            report.fleet,
+            lambda: report.fleet.fanout(
+                count,
+                prefix,
+                prompt=text,
+                profile=agent,
+                mix=parts,
+                quick=quick,
+                base=base,
+                headless=headless,
+                own_settings=own_settings,
+                on_progress=report.step,
+            ),
         )
         report.end(made)
 
@@ -110,7 +139,10 @@ def _mix(text: str) -> list[tuple[str, int]]:
 @quick_option
 @base_option
 @headless_option
-def multi(tasks: tuple[str, ...], agent: str, quick: bool, base: str, headless: bool) -> None:
+@own_settings_option
+def multi(
+    tasks: tuple[str, ...], agent: str, quick: bool, base: str, headless: bool, own_settings: bool
+) -> None:
     """Give a prompt of its own to each of several agents."""
     pairs = []
     for task in tasks:
@@ -121,8 +153,17 @@ def multi(tasks: tuple[str, ...], agent: str, quick: bool, base: str, headless: 
             )
         pairs.append((branch, prompt))
     with _starting(copies_here=not base) as report:
-        made = report.fleet.multi(
-            pairs, profile=agent, quick=quick, base=base, headless=headless, on_progress=report.step
+        made = trusted_first(
+            report.fleet,
+            lambda: report.fleet.multi(
+                pairs,
+                profile=agent,
+                quick=quick,
+                base=base,
+                headless=headless,
+                own_settings=own_settings,
+                on_progress=report.step,
+            ),
         )
         report.end(made)
 
@@ -131,10 +172,18 @@ def multi(tasks: tuple[str, ...], agent: str, quick: bool, base: str, headless: 
 @name_argument
 @click.option("-p", "--prompt", default="", help="What it is to do next; '-' reads it from standard input.")
 @click.option("--fresh", is_flag=True, help="Start over with the first prompt instead of going on.")
-def revive(branch: str, prompt: str, fresh: bool) -> None:
+@own_settings_option
+def revive(branch: str, prompt: str, fresh: bool, own_settings: bool) -> None:
     """Start an ended agent again in its worktree and conversation."""
     with _starting(copies_here=False, has_quick=False) as report:
-        made = report.fleet.revive(branch, prompt=said(prompt), fresh=fresh, on_progress=report.step)
+        text = said(prompt)
+        made = trusted_first(
+            report.fleet,
+            lambda: report.fleet.revive(
+                branch, prompt=text, fresh=fresh, own_settings=own_settings, on_progress=report.step
+            ),
+            lambda: report.fleet.find(branch),
+        )
         report.end([made])
 
 
@@ -144,14 +193,22 @@ def revive(branch: str, prompt: str, fresh: bool) -> None:
 @click.option(
     "-p", "--prompt", default="", help="What the new agent is to do; '-' reads it from standard input."
 )
-def fork(branch: str, new_name: str, prompt: str) -> None:
+@own_settings_option
+def fork(branch: str, new_name: str, prompt: str, own_settings: bool) -> None:
     """Start another agent with a copy of a conversation.
 
     It works in a worktree of its own, from the last commit of the agent that it is a fork of.
     """
     with _starting(copies_here=False, has_quick=False) as report:
         source = report.fleet.find(branch)
-        report.end([report.fleet.fork(source.id, new_name, prompt=said(prompt), on_progress=report.step)])
+        text = said(prompt)
+        made = trusted_first(
+            report.fleet,
+            lambda: report.fleet.fork(
+                source.id, new_name, prompt=text, own_settings=own_settings, on_progress=report.step
+            ),
+        )
+        report.end([made])
         left = report.fleet.uncommitted(source)
         problem = report.fleet.link_problems([source]).get(source.id)
         if problem:

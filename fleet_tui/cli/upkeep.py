@@ -83,6 +83,18 @@ def config(
         file = _config_file(user=user)
         _check_keys(key, value or "", user=user)
         settings.set_value(file, key, value or "")
+        if not user:
+            _trust_value(key, value or "")
+
+
+def _trust_value(key: str, text: str) -> None:
+    """What the user has set needs no further question."""
+    from fleet_tui import config as settings
+    from fleet_tui import trust_store
+
+    root = open_fleet().repository.root
+    if key in settings.asked_by(root, include=False).parts:
+        trust_store.add(root, {key: settings.value_from_text(key, text)})
 
 
 def _check_keys(key: str, text: str, *, user: bool) -> None:
@@ -163,16 +175,32 @@ def _edit(file: Path, *, user: bool) -> None:
     elif not file.exists():
         raise NotFound(f"there is no {file}", hint="make one with: fleet init")
     editor = _editor()
+    before = _read(file)
     try:
         code = subprocess.call([*editor, str(file)])
     except OSError as error:
         raise NotFound(f"{editor[0]}: {error.strerror}", hint="set EDITOR to an editor you have") from error
     if code:
         raise FleetError(f"{editor[0]} ended with code {code}", hint=f"look at {file}")
-    config = open_fleet().config()
+    fleet = open_fleet()
+    if not user:
+        from fleet_tui import trust
+
+        trust.accept_edit(fleet.repository.root, before, _read(file))
+    config = fleet.config()
     problem = _key_problem(config.keys)
     for warning in [*config.warnings, *([problem.message] if problem is not None else [])]:
         say(warning, err=True)
+
+
+def _read(file: Path) -> str | None:
+    """What a configuration holds; None where it cannot be read, which is said elsewhere."""
+    from fleet_tui import bounded_files
+
+    try:
+        return bounded_files.read(file).decode("utf-8-sig")
+    except (OSError, UnicodeDecodeError):
+        return None
 
 
 def _editor() -> list[str]:
@@ -252,8 +280,9 @@ def keys(action: str | None, chord: str | None, as_json: bool) -> None:
     """Show the dashboard's keys; `keys explain CHORD`: who gets it."""
     from fleet_tui.tui import keys as keymaps
 
-    project = open_fleet().project()
-    keymap = keymaps.load(Path(project) if project else None)
+    keymap, warning = keymaps.chosen(open_fleet().config(trusted=False))
+    if warning:
+        click.echo(f"fleet: {warning}", err=True)
     if action is not None:
         if not chord:
             raise UsageError("which chord?", hint="write for example: fleet keys explain ctrl+q")

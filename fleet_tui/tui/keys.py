@@ -15,6 +15,8 @@ from fleet_tui.values import dataclass, field
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from fleet_tui.config import Config
+
 PRESETS: Mapping[str, Mapping[str, tuple[str, ...]]] = {"tmux": {"leader": ("ctrl+b",)}}
 """`preset = "tmux"` under [keys]."""
 
@@ -117,7 +119,18 @@ def load(project: Path | None) -> Keymap:
     """The keymap of the user's configuration and, over it, the project's."""
     from fleet_tui import config
 
-    return of_config(config.load(project).keys)
+    return chosen(config.load(project, trusted=False))[0]
+
+
+def chosen(config: Config) -> tuple[Keymap, str]:
+    """The keymap of a configuration. A project's keys that make no keymap are left out, with the reason returned; the
+    user's own raise UsageError."""
+    try:
+        return of_config(config.keys), ""
+    except UsageError as error:
+        if config.keys == config.user_keys:
+            raise
+        return of_config(config.user_keys), f"the project's keys do not count: {error.message}"
 
 
 def of_config(table: Mapping[str, Sequence[str]]) -> Keymap:

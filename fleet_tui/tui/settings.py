@@ -20,11 +20,14 @@ class Settings:
     """How many are shown; 0 chooses by the terminal."""
     has_motion: bool = True
     notify: Switches = field(default_factory=Switches)
+    warning: str = ""
+    """What of the project's configuration does not count, and why."""
 
     @classmethod
     def load(cls, project_dir: Path) -> Settings:
-        """The user's and, over it, the project's; UsageError when a key is given twice."""
-        found = config.load(_project(project_dir))
+        """The user's and, over it, what any project may say; UsageError when the user gives a key twice."""
+        found = config.load(_project(project_dir), trusted=False)
+        keymap, warning = keys.chosen(found)
         notify = Switches(
             found.notify_on,
             found.notify_terminal,
@@ -32,7 +35,7 @@ class Settings:
             found.notify_profiles,
             found.notify_batches,
         )
-        return cls(keys.of_config(found.keys), found.theme, found.layout, found.motion, notify)
+        return cls(keymap, found.theme, found.layout, found.motion, notify, warning)
 
 
 def _project(start: Path) -> Path | None:

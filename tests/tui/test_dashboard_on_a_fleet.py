@@ -24,6 +24,7 @@ from fleet_tui.tui.widgets.prompt_area import PromptArea
 from fleet_tui.tui.worker import VERBS_AT_ONCE
 from tests.conftest import git
 from tests.holders import wait_until
+from tests.trusting import write_trusted
 from tests.tui.driving import Driven, drive, opened
 
 ECHO = "while read line; do echo got $line; done"
@@ -70,9 +71,9 @@ def test_a_fan_out_shows_every_agents_progress_and_closes_when_all_run(
     fleet: Fleet, repository: Path, tmp_path: Path
 ) -> None:
     go_on = tmp_path / "go-on"
-    (repository / ".aifleet").mkdir()
-    (repository / ".aifleet" / "config.toml").write_text(
-        f'[agent]\ndefault = "shell"\n[setup]\ncommands = ["until test -e {go_on}; do sleep 0.02; done"]\n'
+    write_trusted(
+        repository,
+        f'[agent]\ndefault = "shell"\n[setup]\ncommands = ["until test -e {go_on}; do sleep 0.02; done"]\n',
     )
 
     async def go() -> None:
@@ -100,10 +101,7 @@ def test_a_fan_out_shows_every_agents_progress_and_closes_when_all_run(
 def test_an_agent_that_fails_in_a_fan_out_stays_with_its_reason_while_the_others_go_on(
     fleet: Fleet, repository: Path
 ) -> None:
-    (repository / ".aifleet").mkdir()
-    (repository / ".aifleet" / "config.toml").write_text(
-        '[agent]\ndefault = "shell"\n[setup]\ncommands = ["sh check.sh"]\n'
-    )
+    write_trusted(repository, '[agent]\ndefault = "shell"\n[setup]\ncommands = ["sh check.sh"]\n')
     (repository / "check.sh").write_text('case "$(git branch --show-current)" in *-B) exit 4;; esac\n')
     git(repository, "add", "check.sh")
     git(repository, "commit", "-q", "-m", "check")
@@ -136,8 +134,7 @@ def test_an_agent_that_fails_in_a_fan_out_stays_with_its_reason_while_the_others
 @pytest.mark.slow
 def test_what_was_typed_is_still_there_when_nothing_could_be_started(fleet: Fleet, repository: Path) -> None:
     shell(fleet, "taken", "many-A")
-    (repository / ".aifleet").mkdir()
-    (repository / ".aifleet" / "config.toml").write_text('[agent]\ndefault = "shell"\n')
+    write_trusted(repository, '[agent]\ndefault = "shell"\n')
 
     async def go() -> None:
         async with opened(repository) as driven:
@@ -415,6 +412,7 @@ import asyncio, sys
 from pathlib import Path
 from tests.conftest import git
 from tests.tui.driving import opened
+from tests.trusting import write_trusted
 
 async def go():
     async with opened(Path(sys.argv[1])) as driven:

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from fleet_tui.fleet import Fleet
+from tests.trusting import write_trusted
 
 PROGRAM = Path(sys.executable).parent / "fleet-tui"
 
@@ -68,9 +69,9 @@ def go_on(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def terminal(repository: Path, go_on: Path) -> Iterator[Terminal]:
-    (repository / ".aifleet").mkdir()
-    (repository / ".aifleet" / "config.toml").write_text(
-        f'[agent]\ndefault = "shell"\n[setup]\ncommands = ["until test -e {go_on}; do sleep 0.02; done"]\n'
+    write_trusted(
+        repository,
+        f'[agent]\ndefault = "shell"\n[setup]\ncommands = ["until test -e {go_on}; do sleep 0.02; done"]\n',
     )
     opened = Terminal(Path(os.environ["XDG_RUNTIME_DIR"]), repository)
     yield opened
