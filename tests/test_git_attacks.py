@@ -353,7 +353,7 @@ def test_emptying_does_not_start_git_in_a_planted_submodule(
         traps.plant_in(planted / ".git" / "config", PLANTS["fsmonitor"], trap)
     (deeper / "a.txt").write_text("work\n")
 
-    with pytest.raises(Refused, match="another repository in sub.deeper"):
+    with pytest.raises(Refused, match="another repository in sub"):
         git.empty(discard(repo, place, tmp_path))
 
     assert not trap.has_sprung
