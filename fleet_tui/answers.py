@@ -32,6 +32,8 @@ MOVES_AGAIN = 3
 WORDS_SECONDS = 0.4
 """Until the place for words is there, and between the words and their Enter."""
 
+REFUSED = "the user said no"
+
 _ARROWS = frozenset({"up", "down", "left", "right"})
 _YES = frozenset({"y", "yes", "allow", "approve", "ok"})
 _NO = frozenset({"n", "no", "deny", "reject"})
@@ -112,9 +114,11 @@ def decision(choice: Choice, observed: Observed, signals: Signals) -> str:
     """What a hook that waits would print for this choice; empty where no hook can say it."""
     plain_yes = next((one for one in observed.choices if re.match(signals.allow, one.label)), None)
     if choice == plain_yes:
-        return signals.decisions.get("allow", "")
+        return signals.decision("allow", "")
     plain_no = next((one for one in observed.choices if re.match(signals.deny, one.label)), None)
-    return signals.decisions.get("deny", "") if choice == plain_no else ""
+    if choice != plain_no:
+        return ""
+    return signals.decision("stop", REFUSED) or signals.decision("deny", REFUSED)
 
 
 @dataclass(frozen=True, slots=True)

@@ -185,7 +185,7 @@ class Dealings:
         judged = self._policy.judge(request)
         log = Path(self._spec.state_folder) / "approvals.jsonl"
         approvals.record(log, self._spec.agent, request, judged, self._policy.mode, time.time())
-        said = self._signals.decisions.get(judged.decision, "")
+        said = self._signals.decision(judged.decision, "; ".join(filter(None, (judged.rule, judged.why))))
         return self._policy.mode == "on" and bool(said) and self._decide(verdict, said)
 
     def _hear_stream(self) -> None:

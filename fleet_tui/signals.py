@@ -6,6 +6,7 @@ A profile's `[status]` table becomes `Signals`, travels to the screen server as 
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
@@ -119,7 +120,8 @@ class Signals:
     confirm: float = 2.0
     """Seconds in which it has to show that it took a prompt, before Enter is pressed once more."""
     decisions: Mapping[str, str] = field(default_factory=dict)
-    """What a hook that decides prints to allow and to deny."""
+    """What a hook that decides prints: to `allow`; to `deny`, which the model hears of and goes on; and to `stop`, which
+    ends the turn as No in its dialog does."""
     box: BoxRule | None = None
     """How its input box looks; None where that is not known."""
     texts: tuple[TextRule, ...] = ()
@@ -142,6 +144,10 @@ class Signals:
 
     def to_plain(self) -> dict[str, Any]:
         return asdict(self)
+    def decision(self, name: str, reason: str) -> str:
+        """What a hook prints for a decision; `{reason}` in it becomes the reason, as a part of a JSON string."""
+        return self.decisions.get(name, "").replace("{reason}", json.dumps(reason)[1:-1])
+
 
     @classmethod
     def from_plain(cls, values: Mapping[str, Any]) -> Signals:

@@ -94,6 +94,12 @@ def test_only_the_plain_yes_and_no_can_be_said_by_a_hook() -> None:
     assert said == ["{yes}", "", "{no}"]
 
 
+def test_the_no_of_a_person_ends_the_turn_where_a_hook_can_say_so() -> None:
+    signals = replace(SIGNALS, decisions={"allow": "{yes}", "deny": "{no}", "stop": "{stop}"})
+
+    assert decision(PERMISSION.choices[-1], PERMISSION, signals) == "{stop}"
+
+
 def test_a_numbered_choice_is_taken_by_its_number() -> None:
     answer = Answer(understand("3", PERMISSION, SIGNALS), PERMISSION, 1.0)
 

@@ -11,13 +11,14 @@ from typing import Any
 
 import pytest
 
-from fleet_tui import hooks
+from fleet_tui import hooks, profiles
 from fleet_tui.dealings import DECIDE_SECONDS, RETRY_SECONDS, Dealings
 from fleet_tui.holder import Events, RunSpec
 from fleet_tui.models import Status
 from fleet_tui.screen import Screen
 from fleet_tui.signals import Rule, Signals
 from fleet_tui.transcript import Transcript
+from fleet_tui.values import replace
 
 ASKED = Rule("permission", Status.BLOCKED, "permission", where={"event": "Ask"}, text="{command}")
 SHOWN = Rule("asks", Status.BLOCKED, "permission", match=r"(?P<text>May I \w+\?) 1\. Yes", over=("hook",))
@@ -28,7 +29,9 @@ ALLOW_ALL = {"mode": "on", "rules": [{"decision": "allow", "tool": "*"}]}
 class Table:
     """One program's dealings, and what they have come to."""
 
-    def __init__(self, folder: Path, policy: Mapping[str, Any] | None = None) -> None:
+    def __init__(
+        self, folder: Path, policy: Mapping[str, Any] | None = None, signals: Signals | None = None
+    ) -> None:
         hooks.prepare(folder)
         self.hooks = folder / "hooks"
         self.screen = Screen(60, 12)
@@ -37,7 +40,7 @@ class Table:
         self.said: list[dict[str, Any]] = []
         spec = RunSpec(
             "agent", 1, str(folder), str(folder), "", ("true",), str(folder), {},
-            signals=SIGNALS.to_plain(), policy=dict(policy or {}),
+            signals=(signals or SIGNALS).to_plain(), policy=dict(policy or {}),
         )  # fmt: skip
         self.dealings = Dealings(spec, self.screen, self._type, self._tell)
 
@@ -88,6 +91,23 @@ def test_a_request_that_the_rules_decide_is_not_shown_as_a_question(folder: Path
     assert os.read(reader, 100) == b"{yes}\n"
     os.close(reader)
     assert all(event.get("status") != "blocked" for event in table.told)
+
+
+def test_a_denial_by_the_rules_tells_the_rule_as_json_and_does_not_interrupt(folder: Path) -> None:
+    deny = {"mode": "on", "rules": [{"decision": "deny", "command": "rm *"}]}
+    table = Table(folder, deny, replace(SIGNALS, decisions=profiles.load("claude").signals.decisions))
+    verdict = table.asks(77, tool_name="Bash", tool_input={"command": "rm 'a\"b'"}, command="x")
+    reader = os.open(verdict, os.O_RDONLY | os.O_NONBLOCK)
+
+    table.hears()
+    table.tick()
+
+    said = json.loads(os.read(reader, 4000))["hookSpecificOutput"]["decision"]
+    os.close(reader)
+    assert said["behavior"] == "deny"
+    assert "rule 1: deny any tool `rm *`" in said["message"]
+    assert '`rm a"b` matches' in said["message"]
+    assert not said.get("interrupt", False), "the turn goes on"
 
 
 @pytest.mark.parametrize("path", ["~\ud800", "\ud800", "~\ud800/x"])

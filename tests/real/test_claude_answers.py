@@ -130,6 +130,19 @@ def test_what_the_rules_deny_is_not_done(real: Real) -> None:
     assert approvals() == [("rm -rf .git", "deny", "on")]
 
 
+def test_what_the_rules_deny_goes_back_to_the_model_with_the_reason_and_the_turn_goes_on(real: Real) -> None:
+    real.configure(RULES.format(mode="on"))
+    agent = real.start("please [[run rm -rf .git]]")
+
+    asked = real.api.wait_for(lambda asked: asked.turn.results == 1)
+
+    (result,) = [part for part in asked.body["messages"][-1]["content"] if part["type"] == "tool_result"]
+    assert result["is_error"]
+    assert "rule 1: deny any tool `rm *`" in str(result["content"])
+    agent.shows("The prompt was")
+    agent.wait_for("done", source="osc7501", since=asked.at)
+
+
 def test_rules_that_are_only_tried_decide_nothing(real: Real) -> None:
     real.configure(RULES.format(mode="shadow"))
     agent = real.start("please [[run touch one.txt]]")
