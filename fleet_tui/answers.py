@@ -65,7 +65,7 @@ def understand(answer: str, observed: Observed, signals: Signals) -> Meant:
     if chosen is not None and chosen.moves is None and len(chosen.number) > 1:
         return Meant(problem=f"no single key takes choice {chosen.number}; type it in its pane")
     if chosen is not None:
-        is_no = re.match(signals.deny, chosen.label) is not None
+        is_no = _says(signals.deny, chosen)
         return Meant(chosen, key=signals.deny_key if is_no else "")
     free = signals.free_choice(observed.choices)
     if free is not None and not said.isdigit():
@@ -99,10 +99,14 @@ def _named(said: str, choices: Sequence[Choice]) -> Choice | None:
 
 def _yes_or_no(said: str, choices: Sequence[Choice], signals: Signals) -> Choice | None:
     if said in _YES:
-        return next((choice for choice in choices if re.match(signals.allow, choice.label)), None)
+        return next((choice for choice in choices if _says(signals.allow, choice)), None)
     if said in _NO:
-        return next((choice for choice in choices if re.match(signals.deny, choice.label)), None)
+        return next((choice for choice in choices if _says(signals.deny, choice)), None)
     return None
+
+
+def _says(pattern: str, choice: Choice) -> bool:
+    return re.match(pattern, choice.label, re.IGNORECASE) is not None
 
 
 def _beginning(said: str, choices: Sequence[Choice]) -> Choice | None:
@@ -112,10 +116,10 @@ def _beginning(said: str, choices: Sequence[Choice]) -> Choice | None:
 
 def decision(choice: Choice, observed: Observed, signals: Signals) -> str:
     """What a hook that waits would print for this choice; empty where no hook can say it."""
-    plain_yes = next((one for one in observed.choices if re.match(signals.allow, one.label)), None)
+    plain_yes = next((one for one in observed.choices if _says(signals.allow, one)), None)
     if choice == plain_yes:
         return signals.decision("allow", "")
-    plain_no = next((one for one in observed.choices if re.match(signals.deny, one.label)), None)
+    plain_no = next((one for one in observed.choices if _says(signals.deny, one)), None)
     if choice != plain_no:
         return ""
     return signals.decision("stop", REFUSED) or signals.decision("deny", REFUSED)

@@ -273,10 +273,10 @@ class Dealings:
     def _bring_prompts(self, now: float, *, is_reading: bool, ended: str = "") -> None:
         if self._answer is not None and not ended:
             return
-        if self._prompts.would_type(now, self._judge.status().status):
+        if self._prompts.would_type(now, self._judge.status_for_prompts):
             self._look_now(now)
         program = Program(
-            self._judge.status().status,
+            self._judge.status_for_prompts,
             ended=ended,
             busy=self._judge.busy,
             speaks=self._judge.speaks,
@@ -437,4 +437,5 @@ def plain(observed: Observed) -> dict[str, Any]:
         "choices": [[choice.number, choice.label] for choice in observed.choices],
         "takes_words": observed.takes_words,
         "wish": asdict(observed.wish),
+        "is_over": observed.is_over,
     }

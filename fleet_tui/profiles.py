@@ -421,6 +421,7 @@ def _signals(status: _Table, answer: _Table, prompt: _Table, box: _Table) -> Sig
     sources = {name: _rules(status, name) for name in ("title", "screen", "hook", "event", "report")}
     return Signals(
         quiet_is_idle=status.truth("quiet_is_idle"),
+        ready=status.pattern("ready"),
         reports=status.truth("reports"),
         **sources,
         allow=answer.pattern("allow", defaults.allow),
@@ -484,7 +485,7 @@ def _rule(table: _Table, *, is_seen: bool) -> Rule:
         kind=table.text("kind", ("", *KINDS)),
         match=table.pattern("match") if is_seen else "",
         where={path: where.pattern(path) for path in where.names()},
-        text="" if is_seen else table.text("text"),
+        text=table.text("text"),
         reset="" if is_seen else table.pattern("reset"),
         wish={} if is_seen else _wish(table.table("wish")),
         lines=table.number("lines", SCREEN_LINES),

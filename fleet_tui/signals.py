@@ -27,10 +27,14 @@ SCREEN_CHARS = 6000
 KINDS = ("permission", "question", "trust", "login", "menu")
 """What a blocked agent waits for."""
 
+MENU_FOOT = 6
+"""How many lines may stand below the choices of a menu."""
+
 NOWHERE = 10_000
 """A column that no line reaches."""
 
 _FRAME = re.compile(r"[\u2500-\u257f\u2580-\u259f]")
+_TOP_EDGE = re.compile(r"\s*[╭┌▔]")
 _CHOICE = re.compile(r"^\W*(\d{1,2})[.)]\s+(\S.*)$")
 _NUMBER = re.compile(r"^\d{1,2}[.)] ")
 _POINTED_NUMBER = re.compile(r"^\s*[❯›▶●>] *\d{1,2}[.)] ")
@@ -49,12 +53,13 @@ class Rule:
     kind: str = ""
     """For blocked: what it waits for."""
     match: str = ""
-    """For titles and screens: a regular expression; its groups `text` and `reset` are told, and those of a wish."""
+    """For titles and screens: a regular expression, in any letter case; its groups `text` and `reset` are told, and
+    those of a wish."""
     where: Mapping[str, str] = field(default_factory=dict)
     """For hooks and events: a pattern for the whole value at each dotted path."""
     text: str = ""
     """For hooks and events: what is told, with dotted paths in braces; of several, separated by ` | `, the first that
-    says something."""
+    says something. For titles and screens: what is told where the pattern has no group `text`."""
     reset: str = ""
     """For hooks and events that tell of a limit: a pattern for when it ends, searched in what is told."""
     wish: Mapping[str, str] = field(default_factory=dict)
@@ -65,7 +70,7 @@ class Rule:
     """Whether an event counts that comes from a conversation which the agent's own has started."""
     lines: int = SCREEN_LINES
     over: tuple[str, ...] = ()
-    """Better sources that this sign corrects, as `title` or `osc7501:working`."""
+    """Better sources that this sign corrects, as `title`, `osc7501:working` or `osc7501:blocked:login`."""
     has_pointer: bool = False
     """Its choices are not numbered: the one that Enter takes is pointed at."""
     buttons: tuple[str, ...] = ()
@@ -104,13 +109,16 @@ class Signals:
     screen: tuple[Rule, ...] = ()
     hook: tuple[Rule, ...] = ()
     event: tuple[Rule, ...] = ()
+    ready: str = ""
+    """A pattern for the screen once the program takes input. Until it was seen, a calm title is not believed: some
+    programs set it long before they read what is typed."""
     reports: bool = False
     """The program reports by itself in its terminal (OSC 7501)."""
     report: tuple[Rule, ...] = ()
     """What the words of a reported error mean."""
-    allow: str = "(?i)(yes|allow|approve|proceed|trust|accept|continue)"
-    """The label of the choice that says yes, as a pattern for its beginning."""
-    deny: str = "(?i)(no|deny|reject|quit|cancel|don't)"
+    allow: str = "(yes|allow|approve|proceed|trust|accept|continue)"
+    """The label of the choice that says yes, as a pattern for its beginning, in any letter case."""
+    deny: str = "(no|deny|reject|quit|cancel|don't)"
     deny_key: str = ""
     """The key that says no, where the choice that does only leads to a place for words."""
     free: str = ""
@@ -136,18 +144,18 @@ class Signals:
         rules = (*self.title, *self.screen, *self.event)
         return self.reports or any(rule.status in calm for rule in rules)
 
-    def free_choice(self, choices: Iterable[Choice]) -> Choice | None:
-        """The one that takes words."""
-        if not self.free:
-            return None
-        return next((choice for choice in choices if re.search(self.free, choice.label)), None)
-
-    def to_plain(self) -> dict[str, Any]:
-        return asdict(self)
     def decision(self, name: str, reason: str) -> str:
         """What a hook prints for a decision; `{reason}` in it becomes the reason, as a part of a JSON string."""
         return self.decisions.get(name, "").replace("{reason}", json.dumps(reason)[1:-1])
 
+    def free_choice(self, choices: Iterable[Choice]) -> Choice | None:
+        """The one that takes words."""
+        if not self.free:
+            return None
+        return next((choice for choice in choices if re.search(self.free, choice.label, re.IGNORECASE)), None)
+
+    def to_plain(self) -> dict[str, Any]:
+        return asdict(self)
 
     @classmethod
     def from_plain(cls, values: Mapping[str, Any]) -> Signals:
@@ -185,7 +193,8 @@ class Patterns:
     """The rules of one source, compiled once."""
 
     def __init__(self, rules: Iterable[Rule]) -> None:
-        self._rules = [(rule, re.compile(rule.match)) for rule in rules]
+        # Programs change the case of their words from one version to the next.
+        self._rules = [(rule, re.compile(rule.match, re.IGNORECASE)) for rule in rules]
         self.given_up: list[Rule] = []
         """Rules that took too long once and are not asked again."""
 
@@ -225,7 +234,7 @@ def _sign(rule: Rule, found: re.Match[str]) -> Sign:
     groups = {name: said or "" for name, said in found.groupdict().items()}
     return Sign(
         rule,
-        told(groups.get("text", "")),
+        told(groups.get("text", "") or rule.text),
         told(groups.get("reset", "")),
         _bounded(groups),
     )
@@ -253,8 +262,23 @@ def exact(command: str) -> str:
 
 def numbered_choices(lines: Sequence[str]) -> tuple[Choice, ...]:
     """The last list of numbered choices on a screen; labels that were wrapped are put together."""
+    return _last_list(lines)[0]
+
+
+def menu_choices(lines: Sequence[str]) -> tuple[Choice, ...]:
+    """The numbered choices of a menu: the list at the bottom of the screen and of its frame, with a pointer in it.
+
+    A list further up was said in the conversation: its numbers are no keys of the menu.
+    """
+    top = max((place for place, line in enumerate(lines) if _TOP_EDGE.match(line)), default=0)
+    choices, below = _last_list(lines[top:])
+    return choices if below <= MENU_FOOT and any(choice.is_pointed for choice in choices) else ()
+
+
+def _last_list(lines: Sequence[str]) -> tuple[tuple[Choice, ...], int]:
+    """The last numbered list, and how many lines of other text stand below it."""
     found: list[str] = []
-    pointed = 0
+    pointed = below = 0
     column = NOWHERE
     for line in lines:
         text = _FRAME.sub(" ", line).rstrip()
@@ -262,16 +286,20 @@ def numbered_choices(lines: Sequence[str]) -> tuple[Choice, ...]:
         if match and int(match[1]) in (1, len(found) + 1):
             found = [*found[: int(match[1]) - 1], match[2]]
             column = match.start(1)
+            pointed = 0 if len(found) == 1 else pointed
             pointed = len(found) if _POINTED_NUMBER.match(text) else pointed
+            below = 0
         elif match is None and text and len(text) - len(text.lstrip()) >= column:
             found[-1] += " " + text.strip()
         else:
             # What stands further left is no part of the label, such as a spinner below the list.
             column = NOWHERE
-    return tuple(
+            below += bool(text)
+    choices = tuple(
         Choice(str(number), told(label), is_pointed=number == pointed)
         for number, label in enumerate(found, start=1)
     )
+    return choices, below
 
 
 def is_pointed_list(lines: Sequence[str]) -> bool:
@@ -342,7 +370,7 @@ def in_values(rules: Iterable[Rule], values: Mapping[str, Any]) -> Sign | None:
     for rule in rules:
         if rule.where and all(_meets(values, path, wanted) for path, wanted in rule.where.items()):
             text = told(_first_text(values, rule.text))
-            reset = re.search(rule.reset, text) if rule.reset else None
+            reset = re.search(rule.reset, text, re.IGNORECASE) if rule.reset else None
             return Sign(rule, text, reset[0].strip() if reset else "", _wish(rule, values))
     return None
 

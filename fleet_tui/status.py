@@ -9,12 +9,15 @@ from __future__ import annotations
 
 import base64
 import binascii
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from fleet_tui import patience
 from fleet_tui.models import Status, Wish
 from fleet_tui.signals import (
     KINDS,
+    SCREEN_CHARS,
     Choice,
     Painted,
     Patterns,
@@ -22,9 +25,11 @@ from fleet_tui.signals import (
     Sign,
     Signals,
     buttons,
+    flat,
     in_values,
     is_pointed_list,
     lettered_choices,
+    menu_choices,
     numbered_choices,
     pointed_choices,
     told,
@@ -43,6 +48,8 @@ HOLD_SECONDS = 1.5
 """How long title or screen have to look calm before they are believed."""
 SILENT_START_SECONDS = 5.0
 """A program that has printed nothing for this long after its start has started all the same."""
+READY_SECONDS = 15.0
+"""How long a calm title waits for the screen that the profile calls ready, in case its words have changed."""
 QUIET_START_SECONDS = 1.0
 """The same for a program of which silence is the only sign that it waits."""
 REPORT_BYTES = 4096
@@ -80,6 +87,8 @@ class Observed:
     wish: Wish = Wish()
     asked: int = 0
     """How many questions the program has asked so far: the same one twice is two."""
+    is_over: bool = False
+    """An error or a limit has ended the turn: the next prompt can be typed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +102,8 @@ class _Seen:
     """When it last said so."""
 
     def corrects(self, other: Observed) -> bool:
-        return other.source in self.over or f"{other.source}:{other.status}" in self.over
+        said = (other.source, str(other.status), other.detail)
+        return any(":".join(said[:count]) in self.over for count in (1, 2, 3))
 
 
 class Judge:
@@ -118,11 +128,27 @@ class Judge:
         self._asked = 0
         self.busy = 0
         """How often it has begun to do something; of a program that only prints, how often it has printed."""
+        self._ready = re.compile(signals.ready, re.IGNORECASE) if signals.ready else None
+        """What the screen has to show before a calm title is believed; None once it has."""
+        self._ready_since = 0.0
         self._has_turn = has_prompt
         """Somebody has asked for something since it was last calm: calm means done."""
 
     def status(self) -> Observed:
         return self._current
+
+    @property
+    def status_for_prompts(self) -> Status:
+        """The status that decides whether a prompt may be typed.
+
+        A limit that has ended the turn leaves the input open, as an error does; an error that is still being retried
+        does not.
+        """
+        if self._current.status not in (Status.ERROR, Status.LIMITED):
+            return self._current.status
+        if self._current.is_over:
+            return Status.ERROR
+        return Status.LIMITED if self._current.status is Status.LIMITED else Status.WORKING
 
     @property
     def speaks(self) -> bool:
@@ -140,9 +166,10 @@ class Judge:
         if not (is_own or self.speaks or self._basis.status is Status.STARTING):
             return
         self._last_output = now
-        if not self.in_setup:
-            self.busy += not self.speaks
-            self._basis = Observed(Status.WORKING, source="output")
+        if self.in_setup or (self._ready is not None and self._basis.status is Status.STARTING):
+            return
+        self.busy += not self.speaks
+        self._basis = Observed(Status.WORKING, source="output")
 
     def falls_silent(self, now: float) -> bool:
         """Whether its silence is about to be taken for waiting."""
@@ -162,7 +189,7 @@ class Judge:
         if event is not None and event.observed.status not in _BUSY:
             return event.since + DRAWN_SECONDS
         hook, report = self._hook, self._levels.get(REPORT)
-        if hook is None or report is None or hook.observed.status not in _BUSY:
+        if hook is None or report is None or hook.observed.status not in (Status.WORKING, Status.BLOCKED):
             return 0.0
         is_told = report.observed.status in _BUSY or report.since >= hook.since
         return 0.0 if is_told else hook.since + BEGIN_SECONDS
@@ -201,7 +228,7 @@ class Judge:
     def _report(self, status: Status, kind: str, text: str) -> Observed:
         meant = self._reports.in_title(text) if status is Status.ERROR else None
         if meant is not None:
-            return replace(_observed(REPORT, meant), text=text)
+            return replace(_observed(REPORT, meant), text=text, is_over=True)
         detail = {Status.BLOCKED: kind, Status.LIMITED: text}.get(status, "")
         return Observed(status, told(detail), REPORT, text, str(status))
 
@@ -211,6 +238,7 @@ class Judge:
     def showed(self, lines: Sequence[str], now: float, painted: Painted | None = None) -> None:
         """The rendered screen, once it has settled."""
         self._lines = lines
+        self._note_ready(lines, now)
         was_asking = self._says(SCREEN) is Status.BLOCKED
         sign = self._screens.on_screen(lines)
         self._dialog = self._choices(sign.rule if sign is not None else None, lines, painted)
@@ -221,6 +249,22 @@ class Judge:
             self._hook = None
         if was_asking and self._says(SCREEN) is not Status.BLOCKED:
             self._requests.clear()
+
+    def _note_ready(self, lines: Sequence[str], now: float) -> None:
+        if self._ready is None:
+            return
+        try:
+            with patience.limited():
+                is_ready = self._ready.search(flat(lines)[-SCREEN_CHARS:]) is not None
+        except patience.Impatient:
+            is_ready = True
+        if is_ready:
+            self._is_ready(now)
+
+    def _is_ready(self, now: float) -> None:
+        self._ready, self._ready_since = None, now
+        if self._basis.status is Status.STARTING and self._last_output is not None:
+            self.output(now)
 
     def _says(self, source: str) -> Status | None:
         seen = self._levels.get(source)
@@ -257,7 +301,8 @@ class Judge:
             self._asked += 1
         since = before.since if before is not None and before.observed.status is observed.status else now
         self._levels[source] = _Seen(observed, since, rule.over if rule else (), now)
-        self._began(before.observed.status if before is not None else None, observed.status)
+        is_same_turn = before is not None and not before.observed.is_over
+        self._began(before.observed.status if before and is_same_turn else None, observed.status)
 
     def _note(self, observed: Observed, *, has_asked: bool) -> None:
         """One more request may be open now; or none any longer, where this source had asked before."""
@@ -291,7 +336,9 @@ class Judge:
             str(told_last.get("text", "")),
             str(told_last.get("rule", "")),
             wish=Wish.from_plain(told_last.get("wish")),
+            is_over=told_last.get("is_over") is True,
         )
+        self._ready = None
         self.output(now)
         self._current = self._told = observed
         self._requests = {observed} if observed.wish != Wish() else set()
@@ -313,13 +360,16 @@ class Judge:
         moments = [self._silence_due(now)]
         best = self._best()
         if best is not None and self._is_held_back(best, best.since):
-            moments.append(best.since + HOLD_SECONDS)
+            moments.append(max(best.since, self._ready_since) + HOLD_SECONDS)
+        title = self._levels.get(TITLE)
+        if self._ready is not None and title is not None:
+            moments.append(title.since + READY_SECONDS)
         return min((moment for moment in moments if moment is not None), default=None)
 
     def _silence_due(self, now: float) -> float | None:
         if self._basis.status is Status.STARTING:
             self._started = now if self._started is None else self._started
-            return self._started + (
+            return max(self._started, self._last_output or 0.0) + (
                 QUIET_START_SECONDS if self._signals.quiet_is_idle else SILENT_START_SECONDS
             )
         if self._last_output is None or self._basis.status is not Status.WORKING:
@@ -331,11 +381,14 @@ class Judge:
         silent = None if self.in_setup else self._silence_due(now)
         if silent is not None and now >= silent:
             self._basis = _SILENT_IDLE if self._signals.quiet_is_idle else _SILENT
+        title = self._levels.get(TITLE)
+        if self._ready is not None and title is not None and now >= title.since + READY_SECONDS:
+            self._is_ready(now)
         best = self._best()
         if best is None:
             self._current = self._basis
         elif not self._is_held_back(best, now):
-            self._current = self._worded(best.observed)
+            self._current = replace(self._worded(best.observed), is_over=self._has_ended_turn(best))
         if self._current == self._told:
             return None
         if best is None and self._told.status in (Status.IDLE, Status.DONE):
@@ -348,7 +401,11 @@ class Judge:
         """What the best source says, corrected by those that may correct it."""
         if self.in_setup:
             return None
-        seen = [self._levels[source] for source in RANKED if source in self._levels]
+        seen = [
+            self._levels[source]
+            for source in RANKED
+            if source in self._levels and not self._is_too_early(self._levels[source].observed)
+        ]
         best = seen[0] if seen else None
         hook = self._hook
         if hook is not None and (best is None or self._is_newer(hook, best)):
@@ -357,6 +414,20 @@ class Judge:
             if best is not None and other is not best and other.corrects(best.observed):
                 return other
         return best
+
+    def _is_too_early(self, observed: Observed) -> bool:
+        """Whether this is the calm of a title that was set before the program takes input."""
+        return self._ready is not None and observed.source == TITLE and observed.status in _CALM
+
+    def _has_ended_turn(self, best: _Seen) -> bool:
+        """Whether the error or limit that is told has ended the turn: by what the program says of its state."""
+        if best.observed.status not in (Status.ERROR, Status.LIMITED):
+            return False
+        states = (self._levels[source] for source in (REPORT, EVENT, TITLE) if source in self._levels)
+        state = next(states, None)
+        if state is None or state is best:
+            return best.observed.is_over or best.observed.status is Status.ERROR
+        return state.observed.is_over or state.observed.status not in (Status.WORKING, Status.LIMITED)
 
     def _is_newer(self, hook: _Seen, level: _Seen) -> bool:
         """Whether a hook has told more lately how things are; a turn whose end it told may go on after all."""
@@ -370,7 +441,7 @@ class Judge:
         observed = seen.observed
         if observed.source not in _HELD or observed.status not in _CALM:
             return False
-        return self._current.status not in _CALM and now < seen.since + HOLD_SECONDS
+        return self._current.status not in _CALM and now < max(seen.since, self._ready_since) + HOLD_SECONDS
 
     def _worded(self, observed: Observed) -> Observed:
         """With the words and choices that other sources know, and done where calm follows a turn."""
@@ -418,6 +489,8 @@ class Judge:
             return numbered_choices(lines) if not self._screens or is_pointed_list(lines) else ()
         if rule.buttons:
             return buttons(lines, rule.buttons, painted) if painted is not None else ()
+        if rule.kind == "menu":
+            return menu_choices(lines)
         if rule.has_letters:
             return lettered_choices(lines)
         return (pointed_choices(lines) if rule.has_pointer else ()) or numbered_choices(lines)

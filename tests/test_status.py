@@ -10,7 +10,14 @@ import pytest
 from fleet_tui import profiles
 from fleet_tui.models import Status, Wish
 from fleet_tui.signals import MAX_TEXT, Rule, Signals, in_values
-from fleet_tui.status import DRAWN_SECONDS, HOLD_SECONDS, QUIET_SECONDS, SILENT_START_SECONDS, Judge
+from fleet_tui.status import (
+    DRAWN_SECONDS,
+    HOLD_SECONDS,
+    QUIET_SECONDS,
+    READY_SECONDS,
+    SILENT_START_SECONDS,
+    Judge,
+)
 
 pytestmark = pytest.mark.pure
 
@@ -536,3 +543,215 @@ def test_an_event_of_calm_is_believed_once_the_screen_may_have_followed() -> Non
 
     assert found.calm_at == 5.0 + DRAWN_SECONDS
     assert found.settle(5.0) is not None
+
+
+# ── turns that ended in an error or a limit ──────────────────────────────────────────────────────────────────────
+
+
+def told_words(text: str) -> str:
+    return base64.b64encode(text.encode()).decode()
+
+
+def claude_after(report: str, hook: dict[str, object], screen: list[str]) -> Judge:
+    """A claude whose turn has ended in this way, with its input box open."""
+    found = Judge(profiles.load("claude").signals)
+    found.reported("state=working:app=claude-code", 1.0)
+    found.reported(report, 5.0)
+    found.hooked({"hook_event_name": "StopFailure", **hook}, 5.1)
+    found.showed(screen, 5.2)
+    found.settle(5.3)
+    return found
+
+
+BOX = ["─" * 40, "❯ Once fixed, resend your message", "─" * 40, "  ⏸ manual mode on · ? for shortcuts"]
+REFUSED = "Please run /login · API Error: 401 This request is refused."
+
+
+@pytest.mark.parametrize("has_hooks", [True, False])
+def test_a_refused_key_is_an_error_that_the_next_prompt_may_follow(has_hooks: bool) -> None:
+    hook: dict[str, object] = {"error": "authentication_failed", "last_assistant_message": REFUSED}
+    found = claude_after(
+        f"state=blocked:app=claude-code:kind=auth:msg={told_words(REFUSED)}",
+        hook if has_hooks else {"hook_event_name": "Other"},
+        ["❯ 1. do it", "", f"● {REFUSED}", *BOX],
+    )
+
+    assert (found.status().status, found.status().text) == (Status.ERROR, REFUSED)
+    assert found.status().choices == ()
+    assert found.status_for_prompts is Status.ERROR
+
+
+def test_a_login_that_asks_for_a_choice_stays_a_question() -> None:
+    found = claude_after(
+        f"state=blocked:app=claude-code:kind=auth:msg={told_words(REFUSED)}",
+        {"error": "authentication_failed"},
+        ["Select login method:", "", "❯ 1. Claude account", "  2. Console account"],
+    )
+
+    assert (found.status().status, found.status().detail) == (Status.BLOCKED, "login")
+    assert found.status_for_prompts is Status.BLOCKED
+
+
+def test_a_limit_that_ended_the_turn_leaves_the_input_open() -> None:
+    found = claude_after(
+        "state=error:app=claude-code",
+        {"error": "rate_limit", "last_assistant_message": "API Error: Request rejected (429)"},
+        ["● API Error: Request rejected (429)", *BOX],
+    )
+
+    assert (found.status().status, found.status().is_over) == (Status.LIMITED, True)
+    assert found.status_for_prompts is Status.ERROR
+    assert found.calm_at == 0.0
+
+
+def test_a_limit_that_is_being_retried_keeps_prompts_waiting() -> None:
+    found = Judge(profiles.load("claude").signals)
+    found.reported("state=working:app=claude-code", 1.0)
+    found.showed(["✻ API error · retrying in 3s · attempt 1/3", *BOX], 1.1)
+    found.settle(1.2)
+
+    assert (found.status().status, found.status().is_over) == (Status.LIMITED, False)
+    assert found.status_for_prompts is Status.LIMITED
+
+
+def test_an_error_that_is_being_retried_keeps_prompts_waiting() -> None:
+    found = Judge(profiles.load("claude").signals)
+    found.reported("state=working:app=claude-code", 1.0)
+    found.showed(["✻ 401 This request… · retrying in 3s · attempt 3/3", *BOX], 1.1)
+    found.settle(1.2)
+
+    assert (found.status().status, found.status().is_over) == (Status.ERROR, False)
+    assert found.status_for_prompts is Status.WORKING
+
+
+def test_a_limit_in_a_reported_error_has_ended_the_turn_and_the_next_turn_is_a_new_one() -> None:
+    found = Judge(profiles.load("claude").signals)
+    found.reported("state=working:app=claude-code", 1.0)
+    found.reported(f"state=error:msg={told_words('You have hit your 5-hour limit · resets 5pm')}", 2.0)
+    found.settle(2.0)
+    assert (found.status().status, found.status_for_prompts) == (Status.LIMITED, Status.ERROR)
+    before = found.busy
+
+    found.reported("state=working:app=claude-code", 3.0)
+
+    assert found.busy == before + 1
+
+
+def test_a_limit_that_ended_the_turn_still_has_for_the_next_judge() -> None:
+    found = Judge(profiles.load("claude").signals)
+
+    found.recall({"status": "limited", "source": "hook", "rule": "rate limit", "is_over": True}, 1.0)
+    found.settle(1.0)
+
+    assert found.status_for_prompts is Status.ERROR
+
+
+def test_the_case_of_letters_makes_no_difference_to_a_rule() -> None:
+    rule = Rule("retry", Status.LIMITED, match=r"Retrying in (?P<reset>\d+s)")
+    for words in ("Retrying in 3s", "retrying in 3s", "RETRYING IN 3S"):
+        found = Judge(
+            Signals(quiet_is_idle=False, screen=(rule,), title=(rule,), reports=True, report=(rule,))
+        )
+        found.showed([words], 1.0)
+        assert judged(found, 1.0) == ("limited", "screen"), words
+
+
+# ── a title that is calm too early ───────────────────────────────────────────────────────────────────────────────
+
+EARLY = Signals(
+    quiet_is_idle=False,
+    ready="type here",
+    title=(Rule("ready", Status.IDLE, match="^calm"), Rule("busy", Status.WORKING, match="^busy")),
+    screen=(Rule("asks", Status.BLOCKED, "trust", match="Do you trust", over=("title",)),),
+)
+
+
+def test_a_calm_title_is_not_believed_before_the_screen_is_ready() -> None:
+    found = rules(signals=EARLY)
+    found.output(0.5)
+    found.titled("calm", 1.0)
+    found.showed(["Initializing"], 1.5)
+    assert judged(found, 4.0) == ("starting", "launcher")
+
+    found.output(5.0)
+    found.showed(["> Type here"], 5.1)
+    assert judged(found, 5.2) == ("starting", "launcher"), "it may be about to begin with its first prompt"
+    assert found.due(5.2) == 5.1 + HOLD_SECONDS
+    assert judged(found, 5.1 + HOLD_SECONDS) == ("idle", "title")
+
+
+def test_a_title_that_is_busy_and_a_dialog_count_before_the_screen_is_ready() -> None:
+    found = rules(signals=EARLY)
+    found.titled("busy", 1.0)
+    assert judged(found, 1.0) == ("working", "title")
+
+    asking = rules(signals=EARLY)
+    asking.titled("calm", 1.0)
+    asking.showed(["Do you trust this folder?"], 1.0)
+    assert judged(asking, 1.0) == ("blocked", "screen")
+
+
+def test_a_calm_title_is_believed_after_a_while_where_the_ready_screen_has_other_words() -> None:
+    found = rules(signals=EARLY)
+    found.output(1.0)
+    found.titled("calm", 1.0)
+    assert found.due(1.0) is not None
+
+    assert judged(found, 1.0 + READY_SECONDS - 0.1)[1] != "title"
+    found.settle(1.0 + READY_SECONDS)
+    assert judged(found, 1.0 + READY_SECONDS + HOLD_SECONDS) == ("idle", "title")
+
+
+def test_a_program_that_was_known_before_is_ready() -> None:
+    found = rules(signals=EARLY)
+    found.recall({"status": "working", "source": "title"}, 1.0)
+    found.titled("calm", 2.0)
+
+    assert judged(found, 2.0 + HOLD_SECONDS) == ("done", "title")
+
+
+# ── menus ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+SAID = ["❯ 1. tidy up", "  2. write tests", "", "● Done.", ""]
+
+
+def claude_menu(*lines: str) -> Judge:
+    found = Judge(profiles.load("claude").signals)
+    found.reported("state=idle:app=claude-code", 1.0)
+    found.showed([*SAID, "▔" * 60, *lines], 1.1)
+    found.settle(1.2)
+    return found
+
+
+def test_a_menu_that_a_person_opened_is_told_and_its_numbers_can_be_answered() -> None:
+    found = claude_menu(
+        "  Select model", "  ❯ 1. Default", "    2. Opus", "", "  Enter to save · Esc to cancel"
+    )
+
+    assert (found.status().status, found.status().detail) == (Status.BLOCKED, "menu")
+    assert [choice.label for choice in found.status().choices] == ["Default", "Opus"]
+    assert found.status_for_prompts is Status.BLOCKED
+
+
+def test_a_list_in_the_conversation_is_no_choice_of_a_menu_without_numbers() -> None:
+    found = claude_menu(
+        "  Settings", "  ❯ Auto-compact    on", "    Show tips       on", "", "  Esc to close"
+    )
+
+    assert (found.status().status, found.status().detail) == (Status.BLOCKED, "menu")
+    assert found.status().choices == ()
+
+
+def test_a_menu_that_is_open_while_it_works_is_work() -> None:
+    found = claude_menu("  Select model", "  ❯ 1. Default", "    2. Opus", "", "  Esc to cancel")
+    found.reported("state=working:app=claude-code", 2.0)
+
+    assert judged(found, 2.0) == ("working", "osc7501")
+
+
+def test_words_about_a_menu_above_the_input_box_are_none() -> None:
+    found = Judge(profiles.load("claude").signals)
+    found.reported("state=idle:app=claude-code", 1.0)
+    found.showed(["● Press Esc to cancel", *BOX], 1.1)
+
+    assert judged(found, 1.2) == ("idle", "osc7501")

@@ -36,6 +36,7 @@ _SAYS = {
     "permission": "It asks whether it may do this:",
     "trust": "It asks whether this folder is to be trusted:",
     "login": "It asks how to log in:",
+    "menu": "A menu is open in its pane:",
 }
 
 
