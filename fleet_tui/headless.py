@@ -214,22 +214,23 @@ class Headless:
         """The last words and the last state; the code to exit with."""
         for what in self._denied:
             self._terminal.say(Said(f"not permitted: {what}", "error"))
-        result = self._result or self._outcome_without_result(code)
+        result = self._result or Result(code != 0, self._last_complaint if code else "")
         failed = result.is_error or code != 0
         reason = result.text or (f"exit code {code}" if code else "")
+        if self._denied and not failed:
+            # The program counts it as success: it has answered, though not done what it was asked.
+            failed, reason = True, self._refusal()
         first = f"failed: {reason}" if failed else "done"
         self._terminal.say(Said(" · ".join([first, *self._numbers(result)]), "error" if failed else "dim"))
         if failed:
             self._terminal.report("limited" if result.is_limited else "error", reason)
         else:
-            self._terminal.report("done", f"not permitted: {', '.join(self._denied)}" if self._denied else "")
+            self._terminal.report("done")
         return code or int(failed)
 
-    def _outcome_without_result(self, code: int) -> Result:
-        if code:
-            return Result(True, self._last_complaint)
-        # opencode ends like this, without a word, when it was not permitted something.
-        return Result(bool(self._denied), f"not permitted: {', '.join(self._denied)}" if self._denied else "")
+    def _refusal(self) -> str:
+        count = len(self._denied)
+        return f"not permitted: {count} request{'s' if count > 1 else ''} denied: {', '.join(self._denied)}"
 
     def _numbers(self, result: Result) -> Iterator[str]:
         usage = self._account.usage

@@ -610,6 +610,17 @@ def check_headless(profile: Profile) -> None:
         )
 
 
+def headless_warning(profile: Profile, config: Config) -> str:
+    """What a headless run of this program will not do, in one line; empty where nothing is to be said."""
+    written = config.claude_flags if profile.takes_claude_flags else ()
+    if config.permission_mode != "ask" or _is_decided(profile, written):
+        return ""
+    return (
+        f"headless agents cannot ask; with permission_mode ask {profile.name} may not change files: "
+        "fleet config set agent.permission_mode edits"
+    )
+
+
 def _check_prompt(prompt: str) -> None:
     if "\0" in prompt:
         raise UsageError("a prompt cannot contain NUL bytes", hint="remove them")
@@ -692,10 +703,15 @@ def _permission_flags(
     profile: Profile, config: Config, instead: Mapping[str, tuple[str, ...]] | None = None
 ) -> tuple[str, ...]:
     written = config.claude_flags if profile.takes_claude_flags else ()
-    if any(flag.partition("=")[0] in profile.permission_decided_by for flag in written):
+    if _is_decided(profile, written):
         return written
     modes = {**profile.permission_modes, **(instead or {})}
     return (*modes.get(config.permission_mode, ()), *written)
+
+
+def _is_decided(profile: Profile, flags: Sequence[str]) -> bool:
+    """Whether the user's own flags settle what is permitted."""
+    return any(flag.partition("=")[0] in profile.permission_decided_by for flag in flags)
 
 
 def _filled(template: Sequence[str], placeholder: str, value: str) -> tuple[str, ...]:

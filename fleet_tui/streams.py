@@ -405,6 +405,10 @@ def qwen(event: Event, memory: Memory) -> Iterator[Item]:
 # ── codex ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
+_READ_ONLY = re.compile(r"read-only file system", re.IGNORECASE)
+"""How codex's sandbox refuses a change: no event tells of it."""
+
+
 def codex(event: Event, memory: Memory) -> Iterator[Item]:
     kind = _text(event.get("type"))
     if kind == "thread.started":
@@ -444,6 +448,9 @@ def _codex_item(item: Mapping[str, Any], memory: Memory, *, is_over: bool) -> It
             memory.began(item.get("id"), kind)
         elif kind == "command_execution":
             yield from _codex_outcome(item, failed=failed)
+            output = _text(item.get("aggregated_output"))
+            if item.get("status") == "declined" or (failed and _READ_ONLY.search(output)):
+                yield Denied(_codex_call(kind, item).text)
         else:
             error = item.get("error")
             text = _text(_table(error).get("message")) or _text(error)
@@ -484,8 +491,11 @@ def _codex_said(kind: str, item: Mapping[str, Any], memory: Memory) -> Iterator[
         words = {"add": "write", "delete": "remove"}
         for change in map(_table, _list(item.get("changes"))):
             word = words.get(_text(change.get("kind")), "edit")
-            style: Style = "error" if item.get("status") == "failed" else "command"
-            yield Said(f"{word} {_place(_text(change.get('path')), memory)}", style)
+            style: Style = "error" if item.get("status") in ("failed", "declined") else "command"
+            said = f"{word} {_place(_text(change.get('path')), memory)}"
+            yield Said(said, style)
+            if item.get("status") == "declined":
+                yield Denied(said)
     elif kind == "web_search":
         yield Said(_cut(f"searched for {_text(item.get('query'))}"), "command")
     elif kind == "todo_list":
@@ -540,6 +550,8 @@ def _gemini_outcome(event: Event, memory: Memory) -> Iterator[Item]:
     text = _text(event.get("output")) or error
     failed_command = re.search(r"Command exited with code: [1-9]", text) is not None
     yield from _outcome(name, text, failed=failed or (name in SHELLS and failed_command))
+    if failed and re.search(r"denied by policy", text, re.IGNORECASE):
+        yield Denied(name or "a tool")
 
 
 def _gemini_usage(stats: Mapping[str, Any]) -> Usage:

@@ -133,14 +133,18 @@ def test_what_was_not_permitted_is_said_at_the_end() -> None:
     done = replayed("claude-deny")
 
     assert "not permitted: write /project/work/denied.txt" in words(done)
-    assert (done.returncode, reports(done.stdout)[-1][0]) == (0, "done")
+    assert done.returncode == 1
+    assert reports(done.stdout)[-1] == (
+        "error",
+        "not permitted: 1 request denied: write /project/work/denied.txt",
+    )
 
 
 def test_a_run_that_stopped_because_of_a_permission_has_failed() -> None:
     done = replayed("opencode-run")
 
     assert done.returncode == 1
-    assert reports(done.stdout)[-1] == ("error", "not permitted: $ touch one.txt")
+    assert reports(done.stdout)[-1] == ("error", "not permitted: 1 request denied: $ touch one.txt")
 
 
 def test_what_is_no_event_is_printed_as_it_is(tmp_path: Path) -> None:
@@ -450,8 +454,8 @@ def test_a_headless_agent_that_fails_says_why(
 def test_a_headless_agent_tells_what_it_was_not_permitted(crew: Crew) -> None:
     agent = ended(crew.fleet, headless(crew, "deny"))
 
-    assert agent.exit_code == 0
-    assert statuses(agent)[-1] == ("done", "not permitted: $ rm -rf build")
+    assert agent.exit_code == 1
+    assert statuses(agent)[-1] == ("error", "not permitted: 1 request denied: $ rm -rf build")
 
 
 @pytest.mark.slow
@@ -565,3 +569,17 @@ def test_a_program_without_a_headless_mode_is_named_with_those_that_have_one(cli
     assert ran.code == UsageError.exit_code
     assert ran.err.startswith("fleet: echoer has no headless mode (leave out --headless, or choose from ")
     assert "claude, codex, gemini, opencode, qwen" in ran.err
+
+
+@pytest.mark.parametrize(("mode", "warns"), [("ask", True), ("edits", False)])
+def test_creating_a_headless_agent_that_may_not_ask_warns_in_one_line(
+    cli: Cli, scripted: str, mode: str, warns: bool
+) -> None:
+    cli.ok("config", "set", "--user", "agent.permission_mode", mode)
+
+    ran = cli("create", "work", "-p", "write notes.txt done", "-a", scripted, "--headless")
+
+    assert ran.code == 0, ran
+    lines = [line for line in ran.err.splitlines() if "headless agents cannot ask" in line]
+    assert len(lines) == warns
+    assert all("fleet config set agent.permission_mode edits" in line for line in lines)

@@ -8,6 +8,7 @@ import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -493,3 +494,24 @@ def test_a_key_that_means_nothing_is_named_with_its_file_and_what_may_be_meant()
     with pytest.raises(UsageError, match="profile 'rep' names no program") as refused:
         profiles.program_path(loaded)
     assert refused.value.hint == loaded.problems[0]
+
+
+@pytest.mark.parametrize(
+    ("name", "settings", "warns"),
+    [
+        ("claude", {}, True),
+        ("codex", {}, True),
+        ("claude", {"permission_mode": "edits"}, False),
+        ("claude", {"claude_flags": ("--permission-mode=acceptEdits",)}, False),
+        ("codex", {"claude_flags": ("--permission-mode=acceptEdits",)}, True),
+    ],
+)
+def test_a_headless_agent_that_may_not_ask_is_warned_of(
+    name: str, settings: dict[str, Any], warns: bool
+) -> None:
+    said = profiles.headless_warning(profiles.load(name), Config(**settings))
+
+    assert bool(said) is warns
+    if warns:
+        assert said.startswith("headless agents cannot ask; with permission_mode ask")
+        assert "\n" not in said

@@ -166,7 +166,13 @@ def test_gemini_tells_its_retries_on_standard_error() -> None:
 
 @pytest.mark.parametrize(
     ("recording", "denied"),
-    [("claude-deny", ["write denied.txt"]), ("opencode-run", ["$ touch one.txt"]), ("claude-run", [])],
+    [
+        ("claude-deny", ["write denied.txt"]),
+        ("codex-deny", ["$ printf '%s' 'done' > notes.txt"]),
+        ("opencode-run", ["$ touch one.txt"]),
+        ("claude-run", []),
+        ("codex-bad", []),
+    ],
 )
 def test_what_was_not_permitted_is_told(recording: str, denied: list[str]) -> None:
     assert [item.what for item in read(recording) if isinstance(item, Denied)] == denied

@@ -74,7 +74,7 @@ def create(
                 on_progress=report.step,
             ),
         )
-        report.end([made])
+        report.end([made], headless=headless)
 
 
 @cli.command()
@@ -118,7 +118,7 @@ def fanout(
                 on_progress=report.step,
             ),
         )
-        report.end(made)
+        report.end(made, headless=headless)
 
 
 def _mix(text: str) -> list[tuple[str, int]]:
@@ -165,7 +165,7 @@ def multi(
                 on_progress=report.step,
             ),
         )
-        report.end(made)
+        report.end(made, headless=headless)
 
 
 @cli.command()
@@ -256,9 +256,11 @@ class _Report:
         goes_on = "goes on" if len(self._seen) == 1 else "go on"
         return f"{shortened(sorted(self._seen))} {goes_on} without it, see: fleet list"
 
-    def end(self, agents: Sequence[Agent]) -> None:
+    def end(self, agents: Sequence[Agent], *, headless: bool = False) -> None:
         from fleet_tui import listing
 
+        if headless:
+            self._warn(agents)
         agents = self.fleet.wait_for_setup(agents, self.step)
         failed = [agent for agent in agents if _ended_badly(agent)]
         up = [agent for agent in agents if agent not in failed]
@@ -275,6 +277,15 @@ class _Report:
                 say(f"{mark} {line}", err=True)
         if failed:
             raise _did_not_get_going(failed, len(agents), has_quick=self._has_quick)
+
+    def _warn(self, agents: Sequence[Agent]) -> None:
+        """Say what headless agents will not do with the permissions they have."""
+        from fleet_tui import profiles
+
+        config = self.fleet.config()
+        for name in dict.fromkeys(agent.profile for agent in agents):
+            if warning := profiles.headless_warning(profiles.load(name), config):
+                click.echo(f"  {warning}", err=True)
 
     def _look_for_uncommitted(self) -> None:
         with contextlib.suppress(FleetError, OSError):
