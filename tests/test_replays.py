@@ -12,7 +12,7 @@ from fleet_tui.models import Status
 from fleet_tui.screen import ProgramStatus, Screen, Title
 from fleet_tui.status import HOLD_SECONDS, Judge, Observed
 
-FOLDER = Path(__file__).parent / "recordings" / "replays"
+FOLDER = Path(__file__).parent / "recordings" / "input"
 
 
 def replayed(name: str) -> Observed:

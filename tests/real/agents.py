@@ -143,6 +143,13 @@ class Running:
             session.ask("ping")
         return at
 
+    def type(self, text: str) -> None:
+        """Type a text key by key, as a person does: several at once are a paste."""
+        for key in text:
+            with self.fleet.session(self.agent, rate=0) as session:
+                session.keys(KeyEvent.named(key))
+                session.ask("ping")
+
     @contextlib.contextmanager
     def not_reading(self) -> Iterator[None]:
         """The program stands still, as on a busy machine, and reads all at once what has come meanwhile."""

@@ -182,6 +182,35 @@ def test_a_rate_limit_is_told(real: Real) -> None:
     assert agent.wait_for("limited", "done").status == "limited"
 
 
+@pytest.mark.parametrize(("order", "status"), [("[[fail 401]]", "error"), ("[[limit 99 1]]", "limited")])
+def test_a_prompt_follows_a_turn_that_was_refused_or_limited(real: Real, order: str, status: str) -> None:
+    agent = real.start(f"please {order}")
+    agent.shows("esend your message")
+    wait_until(lambda: agent.statuses()[-1].status == status, status, seconds=2.0)
+
+    receipt = agent.prompt("and once more [[slow 3 0.1]]")
+
+    real.api.wait_for_prompt("and once more [[slow 3 0.1]]", seconds=10.0)
+    agent.wait_for("done")
+    agent.wait_for_receipts(receipt.id, ["queued", "typed", "accepted", "answered"], seconds=5.0)
+
+
+def test_a_menu_is_a_block_whose_choice_can_be_taken(real: Real) -> None:
+    agent = real.start()
+    agent.wait_for("idle")
+    agent.type("/model")
+    agent.shows("/model")
+    agent.press("enter")
+    agent.wait_for("blocked", detail="menu")
+    wait_until(lambda: bool((evidence := agent.listed().evidence) and evidence.choices), "the choices")
+
+    assert agent.prompt("hello").state == "queued"
+    real.fleet.answer(agent.id, "4")
+
+    asked = real.api.wait_for_prompt("hello")
+    assert "sonnet" in asked.body["model"]
+
+
 @pytest.mark.parametrize(("mode", "kind"), [("ask", "trust"), ("all", "permission")])
 def test_a_dialog_before_the_first_turn_is_a_block(real: Real, mode: str, kind: str) -> None:
     """That of a folder not trusted yet, and the warning before permissions are skipped."""
