@@ -13,17 +13,18 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from fleet_tui import approvals, hooks, transcript
+from fleet_tui import approvals, hooks, input_box, transcript
 from fleet_tui.answers import Answer, decision, is_same_question, understand
 from fleet_tui.cells import INVERSE, Style
 from fleet_tui.event_stream import Conversation, EventStream
 from fleet_tui.holder import RunSpec, read_events
+from fleet_tui.input_box import UNSETTLED, Box, BoxState
 from fleet_tui.inputs import KeyEvent
-from fleet_tui.models import Status
+from fleet_tui.models import ReceiptState, Status
 from fleet_tui.policy import Malformed, Policy, Request
 from fleet_tui.prompts import ENDED, Program, Prompts, Step
 from fleet_tui.screen import Screen
-from fleet_tui.signals import Signals, at_path, in_values, told
+from fleet_tui.signals import Signals, at_path, flat, in_values, told
 from fleet_tui.status import REPORT_BYTES, Judge, Observed
 from fleet_tui.values import asdict
 
@@ -31,6 +32,12 @@ SCREEN_SECONDS = 0.1
 """How often a screen that changes is read for signs of the program's status."""
 WHOLE_SECONDS = 0.15
 """How long a redraw that goes on may keep the screen from being read."""
+BOX_SECONDS = 0.12
+"""How far two looks at the input box have to be apart, and agree, before they are believed."""
+MENU_SECONDS = 0.6
+"""How long a program that waits has to show no input box before it counts as being in a menu."""
+BOTTOM_LINES = 12
+"""Where a program says that a turn was interrupted."""
 RETRY_SECONDS = 0.02
 """A hook that rings the bell is about to listen; how often it is looked whether it does."""
 DECIDE_SECONDS = 5.0
@@ -67,7 +74,17 @@ class Dealings:
             is_given=spec.is_prompt_given,
             settle=self._signals.settle,
             confirm=self._signals.confirm,
+            box=self._signals.box,
         )
+        self._box = UNSETTLED
+        """The input box as it was seen last."""
+        self._box_since = 0.0
+        """Since when every look has shown it so."""
+        self._box_due: float | None = None
+        """When it has to be looked at again."""
+        self._has_box = False
+        """It was seen in this run: the profile describes this program."""
+        self._interrupted = re.compile(self._signals.interrupted) if self._signals.interrupted else None
         self._askers: dict[str, Reply] = {}
         """Who waits for a prompt to be typed."""
         self._hooks = hooks.Hooks(self._folder)
@@ -223,11 +240,57 @@ class Dealings:
         self._next_screen = None
         if self._judge.reads_screen:
             self._show(now)
+        if self._judge.claims_calm:
+            self._watch_box(now)
 
     def _show(self, now: float) -> list[str]:
         lines = self._screen.text()
         self._judge.showed(lines, now, self._painted)
         return lines
+
+    # ── its input box ───────────────────────────────────────────────────────────────────────────────────────────
+
+    def _look_at_box(self, now: float) -> Box | None:
+        """Its input box once two looks have agreed; None where the profile describes none."""
+        rule = self._signals.box
+        if rule is None:
+            return None
+        if self._screen.is_holding:
+            self._box_due = now + BOX_SECONDS
+            return UNSETTLED
+        seen = input_box.read(rule, self._screen.look(), self._screen.cursor)
+        if seen != self._box:
+            self._box, self._box_since = seen, now
+        if now < self._box_since + BOX_SECONDS:
+            self._box_due = self._box_since + BOX_SECONDS
+            return UNSETTLED
+        self._has_box |= seen.state is not BoxState.NONE
+        return seen
+
+    def _watch_box(self, now: float) -> None:
+        """A program that says it waits, and shows no input box, is in a menu that nothing has told of."""
+        self._box_due = None
+        box = self._look_at_box(now)
+        if box is None or not self._has_box or box.state is BoxState.UNSETTLED:
+            return
+        if box.state is not BoxState.NONE:
+            self._judge.box_shown(True, now)
+        elif now >= self._box_since + MENU_SECONDS:
+            self._show(now)
+            self._judge.box_shown(False, now)
+        else:
+            self._box_due = self._box_since + MENU_SECONDS
+
+    def _may_set_aside(self) -> bool:
+        rule = self._signals.box
+        unless = rule.set_aside_unless if rule is not None else ""
+        return not unless or re.search(unless, flat(self._screen.text())) is None
+
+    def _was_interrupted(self) -> bool:
+        if self._judge.was_interrupted or self._interrupted is None:
+            return self._judge.was_interrupted
+        written = [line for line in self._screen.text() if line.strip()]
+        return self._interrupted.search(flat(written[-BOTTOM_LINES:])) is not None
 
     def _painted(self, y: int) -> list[tuple[str, object]]:
         """Runs of a row with what sets a highlighted part off: its background, and whether it is turned round."""
@@ -243,7 +306,7 @@ class Dealings:
     # ── time ────────────────────────────────────────────────────────────────────────────────────────────────────
 
     def due(self, now: float) -> float | None:
-        moments = [self._judge.due(now), self._prompts.due(), self._next_screen]
+        moments = [self._judge.due(now), self._prompts.due(), self._next_screen, self._box_due]
         moments += [self._answer.due() if self._answer is not None else None]
         moments += [now + RETRY_SECONDS if self._decided else None]
         moments += [self._stream.due(now) if self._stream is not None else None]
@@ -256,6 +319,10 @@ class Dealings:
         if self._stream is not None and now >= self._stream.due(now):
             self._hear_stream()
         self._read_screen(now)
+        if self._box_due is not None and now >= self._box_due:
+            self._box_due = None
+            if self._judge.claims_calm:
+                self._watch_box(now)
         self._settle(now)
         self._let_hooks_go(now)
         self._tell_hooks(now)
@@ -266,6 +333,9 @@ class Dealings:
         observed = self._judge.settle(now)
         if observed is not None:
             self._tell("status", **plain(observed))
+            if self._judge.claims_calm and self._signals.box is not None:
+                # What it shows now that it waits may be a menu, and nothing more will be printed.
+                self._box_due = now + BOX_SECONDS
         self._hooks.forget()
 
     # ── prompts ─────────────────────────────────────────────────────────────────────────────────────────────────
@@ -275,14 +345,23 @@ class Dealings:
             return
         if self._prompts.would_type(now, self._judge.status_for_prompts):
             self._look_now(now)
+        observed = self._judge.status()
+        needs_box = self._prompts.needs_box and not ended
         program = Program(
             self._judge.status_for_prompts,
+            observed.detail,
+            observed.text,
             ended=ended,
             busy=self._judge.busy,
             speaks=self._judge.speaks,
             is_reading=is_reading,
             last_key=self._last_key,
             calm_at=self._judge.calm_at,
+            is_turn_over=self._judge.is_turn_over,
+            was_interrupted=needs_box and self._was_interrupted(),
+            box=self._look_at_box(now) if needs_box else None,
+            has_box=self._has_box,
+            may_set_aside=needs_box and self._may_set_aside(),
         )
         self._do(self._prompts.step(now, program))
 
@@ -293,6 +372,8 @@ class Dealings:
             if step.submit:
                 self._judge.turn_began()
                 self._type(self._screen.encode_key(KeyEvent("enter")))
+            if step.key:
+                self._type(self._screen.encode_key(_key(step.key)))
             if step.receipt is not None:
                 self._tell("receipt", **step.receipt)
                 self._askers.pop(step.receipt["prompt"], _nobody)(**step.receipt)
@@ -301,14 +382,21 @@ class Dealings:
         """Take a prompt in; whoever sent it hears when it is typed, or at once that it has to wait."""
         before = self._prompts.receipt_of(str(message["id"]))
         receipt = self._prompts.add(
-            str(message["id"]), str(message["text"]), is_now=bool(message.get("now", False))
+            str(message["id"]),
+            str(message["text"]),
+            is_now=bool(message.get("now", False)),
+            is_command=bool(message.get("command", False)),
+            note=str(message.get("note", "")),
         )
         if before is None:
             self._tell("receipt", **receipt)
         self._askers[receipt["prompt"]] = reply
         self._bring_prompts(time.monotonic(), is_reading=True)
         receipt = self._prompts.receipt(receipt["prompt"])
-        if receipt["state"] != "typing" and self._askers.pop(receipt["prompt"], None) is not None:
+        is_under_way = receipt["state"] == ReceiptState.TYPING or (
+            receipt["state"] == ReceiptState.QUEUED and not receipt["reason"]
+        )
+        if not is_under_way and self._askers.pop(receipt["prompt"], None) is not None:
             # It may take long until its turn comes; the journal will tell.
             reply(**receipt)
 
@@ -316,7 +404,10 @@ class Dealings:
         reply(waiting=self._prompts.waiting())
 
     def reword(self, message: Mapping[str, Any], reply: Reply) -> None:
-        reply(done=self._prompts.change(str(message["prompt"]), str(message["text"])))
+        done = self._prompts.change(
+            str(message["prompt"]), str(message["text"]), str(message.get("note", ""))
+        )
+        reply(done=done)
 
     def cancel(self, message: Mapping[str, Any], reply: Reply) -> None:
         step = self._prompts.cancel(str(message["prompt"]))
@@ -421,6 +512,12 @@ def _policy(plain: Mapping[str, Any]) -> Policy:
 
 def _nobody(**_fields: object) -> None:
     """Whom nobody waits for need not be answered."""
+
+
+def _key(name: str) -> KeyEvent:
+    """A key as profiles name it: `up`, `ctrl+s`."""
+    *held, key = name.split("+")
+    return KeyEvent(key, ctrl="ctrl" in held, alt="alt" in held, shift="shift" in held)
 
 
 def _ground(style: Style | None) -> tuple[int, int]:

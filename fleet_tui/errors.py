@@ -10,6 +10,9 @@ FleetError                 1  something failed
 ├─ LaunchFailed            7  an agent did not get going
 ├─ HolderGone              8  an agent's holder does not answer
 ├─ TimedOut                9  what was waited for did not come in time
+├─ TurnFailed             10  a prompt was taken, and its turn ended in an error
+├─ TurnInterrupted        11  a prompt was taken, and its turn was interrupted
+├─ TurnUnknown            12  a prompt was delivered, and the end of its turn was not seen
 └─ Interrupted           130  the user broke it off
 
 Each error is one line, and its hint says what to do next. The numbers are the exit codes of the command line.
@@ -70,6 +73,18 @@ class HolderGone(FleetError):
 
 class TimedOut(FleetError):
     exit_code = 9
+
+
+class TurnFailed(FleetError):
+    exit_code = 10
+
+
+class TurnInterrupted(FleetError):
+    exit_code = 11
+
+
+class TurnUnknown(FleetError):
+    exit_code = 12
 
 
 class Interrupted(FleetError):

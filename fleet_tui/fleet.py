@@ -610,17 +610,22 @@ class Fleet:
 
         return speaking.open_session(agent, kind=kind, cols=cols, rows=rows, rate=rate)
 
-    def prompt(self, name: str, text: str, *, now: bool = False) -> Receipt:
-        """Type a prompt into an agent as soon as it waits, or at once; returns its receipt."""
+    def prompt(self, name: str, text: str, *, now: bool = False, command: bool = False) -> Receipt:
+        """Type a prompt into an agent as soon as it waits, or at once; returns its receipt.
+
+        With `command`, a text such as `/compact` is run by the program instead of being sent to the model.
+        """
         from fleet_tui import speaking
 
-        return speaking.prompt(self.store, self.find(name), text, now=now)
+        return speaking.prompt(self.store, self.find(name), text, now=now, command=command)
 
-    def broadcast(self, agents: Sequence[Agent], text: str, *, now: bool = False) -> list[Receipt]:
+    def broadcast(
+        self, agents: Sequence[Agent], text: str, *, now: bool = False, command: bool = False
+    ) -> list[Receipt]:
         """The same prompt to several agents, with a receipt each, also from those that cannot have it."""
         from fleet_tui import speaking
 
-        return speaking.broadcast(self.store, agents, text, now=now)
+        return speaking.broadcast(self.store, agents, text, now=now, command=command)
 
     def receipt(self, receipt_id: str) -> Receipt:
         """How far a prompt has come by now."""
@@ -636,14 +641,22 @@ class Fleet:
         self._bring_up_to_date()
         return self.store.receipts(agent.id)
 
-    def wait_for_answer(self, receipt: Receipt, *, seconds: float | None = None) -> Receipt:
-        """Until a prompt is answered or refused, or the time is over; returns its receipt as it is then."""
+    def wait_for_answer(
+        self,
+        receipt: Receipt,
+        *,
+        seconds: float | None = None,
+        on_change: Callable[[Receipt], None] | None = None,
+    ) -> Receipt:
+        """Until a prompt's turn has ended, or the time is over; returns its receipt as it is then."""
         from fleet_tui import speaking
 
         deadline = None if seconds is None else time.monotonic() + seconds
-        while not speaking.is_over(receipt) and (deadline is None or time.monotonic() < deadline):
+        while not receipt.is_over and (deadline is None or time.monotonic() < deadline):
             time.sleep(speaking.WAIT_SECONDS)
-            receipt = replace(self.receipt(receipt.id), note=receipt.note)
+            before, receipt = receipt, replace(self.receipt(receipt.id), note=receipt.note)
+            if on_change is not None and (before.state, before.reason) != (receipt.state, receipt.reason):
+                on_change(receipt)
         return receipt
 
     def queue(self, agent: Agent) -> list[dict[str, Any]]:

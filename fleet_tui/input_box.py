@@ -100,6 +100,12 @@ class Box:
         is_part = bool(pastes) or (self.rows >= PART_ROWS and held != "")
         return held == wanted or (is_part and held in wanted)
 
+    def has_part(self, text: str, rule: BoxRule) -> bool:
+        """Whether it holds this text, perhaps among something else."""
+        if self.state is not BoxState.DRAFT:
+            return False
+        return self.shows(text, rule) or self.holds_paste(rule) or _squeezed(text) in _squeezed(self.text)
+
     def holds_paste(self, rule: BoxRule) -> bool:
         return bool(rule.pasted and re.search(rule.pasted, self.text))
 

@@ -237,6 +237,45 @@ class Deed:
     """Where the verb is one."""
 
 
+class ReceiptState(StrEnum):
+    """How far a prompt got, and what became of its turn."""
+
+    QUEUED = "queued"
+    """Not typed yet; the reason says what it waits for."""
+    ASIDE = "aside"
+    """A draft is being set aside for it. Never told."""
+    TYPING = "typing"
+    """Its text is being typed."""
+    PASTED = "pasted"
+    """Its text was read, and its Enter follows. Never told."""
+    TYPED = "typed"
+    """Submitted. With a reason: nothing more will be heard of it, for its program does not tell."""
+    ACCEPTED = "accepted"
+    """The program has taken it, and its turn goes on."""
+    ANSWERED = "answered"
+    """Its turn came to its end."""
+    FAILED = "failed"
+    """Its turn ended in the error that the reason names."""
+    INTERRUPTED = "interrupted"
+    """Its turn was broken off."""
+    UNKNOWN = "unknown"
+    """It was delivered, and the end of its turn was not seen."""
+    REFUSED = "refused"
+    """The program has not taken it; the reason says why."""
+
+
+OVER = frozenset(
+    {
+        ReceiptState.ANSWERED,
+        ReceiptState.FAILED,
+        ReceiptState.INTERRUPTED,
+        ReceiptState.UNKNOWN,
+        ReceiptState.REFUSED,
+    }
+)
+"""States that nothing follows."""
+
+
 @dataclass(frozen=True, slots=True)
 class Receipt:
     """How far a prompt got on its way into an agent."""
@@ -245,12 +284,17 @@ class Receipt:
     agent: str
     text: str
     state: str
-    """queued, typed, accepted, answered or refused."""
+    """A `ReceiptState`, or what a holder of another version calls it."""
     reason: str = ""
-    """Why it was refused, or why nothing more is to be heard of it."""
+    """What it waits for, why it was refused or failed, or why nothing more is to be heard of it."""
     at: float = 0.0
     note: str = ""
     """What was done to the text."""
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing more is to be heard of it."""
+        return self.state in OVER or (self.state == ReceiptState.TYPED and bool(self.reason))
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,8 +1,8 @@
-"""Prompts on their way into a program: typed as a paste, submitted by a separate Enter, followed until answered.
+"""Prompts on their way into a program: typed as a paste, submitted by a separate Enter, followed until the turn ends.
 
-A prompt waits until the program does: never is it typed into setup, into a question, or into work that goes on,
-unless that was asked for. Each prompt has a receipt, kept in prompts.jsonl, so that a queue outlives whoever made
-it: queued, typed, accepted, answered, or refused with the reason.
+A prompt is typed only when the program waits and its input box is known to be empty; never into setup, a question or a
+menu. A draft is set aside first and brought back afterwards, where the program can. Each prompt has a receipt, kept in
+prompts.jsonl so that a queue survives its screen server. Pure but for that file; time and the screen are passed in.
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ import re
 from pathlib import Path
 from typing import Any
 
-from fleet_tui.models import Status
+from fleet_tui.input_box import UNSETTLED, Box, BoxRule, BoxState
+from fleet_tui.models import OVER, ReceiptState, Status
 from fleet_tui.values import dataclass
 
 SETTLE_SECONDS = 0.2
@@ -24,24 +25,68 @@ CONFIRM_SECONDS = 2.0
 """How long a program may take to show that it has taken a prompt, before Enter is pressed once more."""
 GIVEN_SECONDS = 5.0
 """How long a program that waits may leave a prompt from its command line, before that counts as not known."""
+BEGIN_SECONDS = 5.0
+"""How long a program may take to begin a turn after its input box has let go of the text."""
 REDRAW_SECONDS = 1.0
 """How long a program may take to draw itself on the empty screen of a new screen server."""
 UNREAD_SECONDS = 5.0
 """How long a program may take to read what was typed before whoever waits for that is told."""
+SHOW_SECONDS = 10.0
+"""How long an input box may take to show what was pasted into it."""
+ASIDE_SECONDS = 3.0
+"""How long a box may take to be empty after a draft was set aside, or its text taken out."""
+RESTORE_SECONDS = 0.6
+"""Between two keys that bring a draft back: the box has to show what the last one did."""
+RESTORES_ITSELF_SECONDS = 3.0
+"""How long a program that brings drafts back by itself is given for it."""
+RESTORE_PRESSES = 5
+MOMENT_SECONDS = 2.0
+"""What hinders a prompt for less than this is not told."""
 HANDS_OFF_SECONDS = 3.0
 """Nothing is typed this soon after a person has pressed a key there."""
 
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
-_UNSENT = frozenset({"queued", "typing", "pasted", "interrupted"})
+_UNSENT = frozenset({ReceiptState.QUEUED, ReceiptState.ASIDE, ReceiptState.TYPING, ReceiptState.PASTED})
+_SUBMITTED = frozenset({ReceiptState.TYPED, ReceiptState.ACCEPTED})
 _READY = frozenset({Status.IDLE, Status.DONE, Status.ERROR})
 _NEVER = frozenset({Status.SETUP, Status.BLOCKED})
+MENU, LOGIN = "menu", "login"
 
 UNCONFIRMED = "submitted twice, and nothing shows that it was taken"
+NOT_TAKEN = "the program did not take it; its text was taken out of the input box again"
+LEFT_THERE = "the program did not take it; its text is still in the input box"
+NOT_SHOWN = "the input box did not show its text, so it was not submitted"
+MIXED = "something else got into the input box with it, so it was not submitted"
 HELD = "its text stands there; a question came up before its Enter, which follows once that is answered"
 UNREAD = "its program does not read what is typed; the Enter follows once it has"
 ENDED = "the program has ended"
 STOPPED = "it was stopped"
 UNKNOWABLE = "this program does not show whether it was taken"
+NO_TURN = "the input box has taken it, and no turn was seen to begin"
+NOT_LOGGED_IN = "it is not logged in"
+
+# What a queued prompt waits for.
+BEHIND = "behind another prompt"
+FOLLOWED = "the prompt before it is on its way"
+RESTORING = "a draft is being brought back to its input box"
+SETTING_UP = "its setup commands are running"
+IS_STARTING = "it is starting"
+IS_WORKING = "it is working"
+IS_LIMITED = "a rate limit or quota holds it up"
+ASKS = "it asks something; answer that first"
+IN_MENU = "a menu is open there; close it first"
+SAYS_NOTHING = "nothing shows whether it waits for input; --now types it anyway"
+HALF_TYPED = "half a prompt may stand in its input box; --now types it anyway"
+HANDS_ON = "a person has just typed there"
+HAS_DRAFT = "its input box holds a draft"
+NOT_ASIDE = "its input box holds a draft that could not be set aside"
+OTHER_MODE = "its input box is in another mode"
+BOX_GONE = "its input box is not on the screen; close what covers it"
+BOX_UNSEEN = "its input box was not recognised on the screen; --now types it anyway"
+REDRAWS = "its screen is being redrawn"
+JUST_CALM = "it has only just come to rest"
+
+DRAFT_LOST = "a draft that was set aside could not be brought back"
 
 
 @dataclass(slots=True)
@@ -51,9 +96,17 @@ class _Prompt:
     is_now: bool
     note: str = ""
     """What was done to the text."""
-    state: str = "queued"
+    state: ReceiptState = ReceiptState.QUEUED
     reason: str = ""
+    is_command: bool = False
+    """It was sent as a command of the program, which may begin no turn."""
+    draft: str | None = None
+    """What its input box held before; None where nothing is to be brought back."""
+    is_cut: bool = False
+    """The screen server died while it was being typed."""
     submit_at: float = 0.0
+    show_by: float = 0.0
+    """Until when its box has to show its text."""
     confirm_by: float | None = None
     """Until when it has to show that it was taken; None before the program could."""
     busy_before: int = 0
@@ -67,17 +120,44 @@ class _Prompt:
     """That time is over, and it has been told."""
     was_busy: bool = False
     """It was typed into work that went on: becoming busy says nothing of it."""
+    is_boxless: bool = False
+    """It was typed without knowing the box, as was asked for."""
+    has_left: bool = False
+    """Its text was seen to leave the input box."""
+    is_leaving: bool = False
+    """Its text is being taken out again."""
+    has_kept_draft: bool = False
+    """A draft could not be set aside for it."""
+    hindered_at: float | None = None
+    """Since when something hinders it."""
+    told: str = ""
+    """What it was last said to wait for."""
 
     @property
     def is_final(self) -> bool:
-        return self.state in {"answered", "refused"} or (self.state == "typed" and bool(self.reason))
+        return self.state in OVER or (self.state is ReceiptState.TYPED and bool(self.reason))
+
+
+@dataclass(slots=True)
+class _Draft:
+    """What stood in the input box before a prompt was typed, on its way back."""
+
+    prompt: _Prompt
+    text: str
+    next_at: float | None = None
+    """When the next key may be pressed; None before the prompt has gone."""
+    presses: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """What decides whether a prompt may be typed, and whether it was taken."""
+    """What decides whether a prompt may be typed, and what became of it."""
 
     status: Status
+    detail: str = ""
+    """For blocked: by what."""
+    text: str = ""
+    """What it said with its status, such as an error."""
     ended: str = ""
     """How it has ended; empty while it runs."""
     busy: int = 0
@@ -90,24 +170,37 @@ class Program:
     """When a person last pressed a key there."""
     calm_at: float = 0.0
     """Until then it may have begun something that its status does not show yet."""
+    is_turn_over: bool = False
+    """Its last turn has ended, whatever its status says of a limit."""
+    was_interrupted: bool = False
+    """Its last turn was broken off."""
+    box: Box | None = None
+    """Its input box; None where the profile does not describe one."""
+    has_box: bool = True
+    """Its input box was recognised at some time in this run."""
+    may_set_aside: bool = True
+    """Setting a draft aside now would lose nothing."""
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
     paste: str = ""
     submit: bool = False
+    key: str = ""
+    """A key to press, as a profile names it."""
     receipt: dict[str, Any] | None = None
 
 
-def _new(prompt_id: str, text: str, *, is_now: bool) -> _Prompt:
+def _new(prompt_id: str, text: str, *, is_now: bool, is_command: bool = False, note: str = "") -> _Prompt:
     """With the text as a program may be given it: a control character would be a key."""
     text, count = _CONTROL.subn("", text.replace("\r\n", "\n").replace("\r", "\n"))
-    return _Prompt(prompt_id, text, is_now, f"control characters left out: {count}" if count else "")
+    notes = [f"control characters left out: {count}" if count else "", note]
+    return _Prompt(prompt_id, text, is_now, "; ".join(filter(None, notes)), is_command=is_command)
 
 
 def _turn(prompt: _Prompt) -> tuple[bool, bool]:
     """Whose turn is first: one whose typing has begun, then those for now, then the others as they came."""
-    return prompt.state == "queued", not prompt.is_now
+    return prompt.state is ReceiptState.QUEUED, not prompt.is_now
 
 
 class Prompts:
@@ -120,10 +213,13 @@ class Prompts:
         is_given: bool = False,
         settle: float = SETTLE_SECONDS,
         confirm: float = CONFIRM_SECONDS,
+        box: BoxRule | None = None,
     ) -> None:
         self._folder = folder
         self._settle_seconds, self._confirm_seconds = settle, confirm
+        self._rule = box
         self._all: dict[str, _Prompt] = {}
+        self._draft: _Draft | None = None
         self._due: float | None = None
         self._unclear: int | None = None
         """How often the program had been busy when it was found that half a prompt may stand in its input."""
@@ -132,7 +228,7 @@ class Prompts:
             self.add(first_id, first, is_now=False)
             if is_given:
                 # It stands on the command line: what is left to learn is whether it was taken.
-                self._move(self._all[first_id], "typed")
+                self._move(self._all[first_id], ReceiptState.TYPED)
 
     def _recall(self) -> None:
         """Go on where the screen server before this one was when it died."""
@@ -145,35 +241,44 @@ class Prompts:
                 values = json.loads(line)
                 prompt = _Prompt(
                     str(values["id"]), str(values["text"]), bool(values.get("now")), str(values.get("note", "")),
-                    str(values["state"]), str(values.get("reason", "")),
+                    ReceiptState(values["state"]), str(values.get("reason", "")), bool(values.get("command")),
+                    values.get("draft"),
                 )  # fmt: skip
             except (ValueError, KeyError, TypeError):
                 continue
             self._all[prompt.id] = prompt
         for prompt in self._all.values():
-            if prompt.state == "typing":
-                prompt.state = "interrupted"
+            prompt.is_cut = prompt.state is ReceiptState.TYPING
+            if prompt.state is ReceiptState.ASIDE:
+                prompt.state = ReceiptState.QUEUED
+            if prompt.draft is not None:
+                self._draft = _Draft(prompt, prompt.draft)
             # It has begun before: whenever the program is calm now, it is through with it.
-            prompt.busy_before = -1 if prompt.state == "accepted" else 0
+            prompt.busy_before = -1 if prompt.state is ReceiptState.ACCEPTED else 0
 
     # ── the queue ───────────────────────────────────────────────────────────────────────────────────────────────
 
-    def add(self, prompt_id: str, text: str, *, is_now: bool) -> dict[str, Any]:
+    def add(
+        self, prompt_id: str, text: str, *, is_now: bool, is_command: bool = False, note: str = ""
+    ) -> dict[str, Any]:
         if prompt_id not in self._all:
-            self._all[prompt_id] = prompt = _new(prompt_id, text, is_now=is_now)
+            prompt = _new(prompt_id, text, is_now=is_now, is_command=is_command, note=note)
+            self._all[prompt_id] = prompt
             if not prompt.text.strip():
-                prompt.state, prompt.reason = "refused", "it has no text"
+                prompt.state, prompt.reason = ReceiptState.REFUSED, "it has no text"
             self._write(prompt)
         return self.receipt(prompt_id)
 
     def receipt(self, prompt_id: str) -> dict[str, Any]:
         prompt = self._all[prompt_id]
-        state, reason = "typing" if prompt.state == "pasted" else prompt.state, prompt.reason
-        if state == "typing" and prompt.has_met_dialog:
-            state, reason = "queued", HELD
-        elif state == "typing" and prompt.is_unread:
-            state, reason = "queued", UNREAD
-        return {"prompt": prompt.id, "state": state, "reason": reason, "note": prompt.note}
+        state, reason = prompt.state, prompt.reason
+        if state in (ReceiptState.ASIDE, ReceiptState.PASTED):
+            state = ReceiptState.TYPING
+        if state is ReceiptState.TYPING and prompt.has_met_dialog:
+            state, reason = ReceiptState.QUEUED, HELD
+        elif state is ReceiptState.TYPING and prompt.is_unread:
+            state, reason = ReceiptState.QUEUED, UNREAD
+        return {"prompt": prompt.id, "state": str(state), "reason": reason, "note": prompt.note}
 
     def receipt_of(self, prompt_id: str) -> dict[str, Any] | None:
         return self.receipt(prompt_id) if prompt_id in self._all else None
@@ -183,25 +288,26 @@ class Prompts:
         return [
             self.receipt(one.id)
             for one in self._all.values()
-            if one.state == "queued" or one.state not in _UNSENT
+            if one.state is ReceiptState.QUEUED or one.state not in _UNSENT
         ]
 
     def waiting(self) -> list[dict[str, Any]]:
         """Those that are not typed yet, in order."""
-        queued = [prompt for prompt in self._all.values() if prompt.state == "queued"]
+        queued = [prompt for prompt in self._all.values() if prompt.state is ReceiptState.QUEUED]
         return [
-            {"prompt": prompt.id, "text": prompt.text, "now": prompt.is_now}
+            {"prompt": prompt.id, "text": prompt.text, "now": prompt.is_now, "reason": prompt.reason}
             for prompt in sorted(queued, key=_turn)
         ]
 
-    def change(self, prompt_id: str, text: str) -> bool:
+    def change(self, prompt_id: str, text: str, note: str = "") -> bool:
         """Other words for a prompt that still waits; False when it does not, or when they are none."""
         prompt = self._all.get(prompt_id)
-        if prompt is None or prompt.state != "queued":
+        if prompt is None or prompt.state is not ReceiptState.QUEUED:
             return False
-        changed = _new(prompt_id, text, is_now=prompt.is_now)
+        changed = _new(prompt_id, text, is_now=prompt.is_now, note=note)
         if not changed.text.strip():
             return False
+        changed.reason = prompt.reason
         self._all[prompt_id] = changed
         self._write(changed)
         return True
@@ -209,47 +315,101 @@ class Prompts:
     def cancel(self, prompt_id: str) -> Step | None:
         """Take back a prompt that still waits; None when it does not."""
         prompt = self._all.get(prompt_id)
-        if prompt is None or prompt.state != "queued":
+        if prompt is None or prompt.state is not ReceiptState.QUEUED:
             return None
-        return self._move(prompt, "refused", "cancelled")
+        return self._move(prompt, ReceiptState.REFUSED, "cancelled")
 
     # ── the way ─────────────────────────────────────────────────────────────────────────────────────────────────
 
     def due(self) -> float | None:
         return self._due
 
+    @property
+    def needs_box(self) -> bool:
+        """Whether the input box decides what happens next."""
+        return self._draft is not None or any(not one.is_final for one in self._all.values())
+
     def step(self, now: float, program: Program) -> list[Step]:
         """What is to be done now to bring prompts forward."""
         self._due = None
         open_ones = [prompt for prompt in self._all.values() if not prompt.is_final]
         if program.ended:
-            return [self._ended(prompt, program.ended) for prompt in open_ones]
+            return [self._ended(prompt, program) for prompt in open_ones]
         steps: list[Step] = []
         for prompt in open_ones:
-            if prompt.state in {"typed", "accepted"}:
+            if prompt.state in _SUBMITTED:
                 steps += self._follow(prompt, now, program)
         head = self._head()
-        is_clear = not any(one.state == "typed" and not one.was_busy for one in open_ones if not one.is_final)
-        if head is not None and (is_clear or head.is_now):
+        is_sending = head is not None and head.state is not ReceiptState.QUEUED
+        unsure = [one for one in open_ones if one.state is ReceiptState.TYPED and not one.is_final]
+        if self._draft is not None and not is_sending and not unsure:
+            steps += self._bring_back(self._draft, now, program)
+        if head is None:
+            return steps
+        if self._draft is not None and not is_sending:
+            self._waits(head, RESTORING)
+        elif is_sending or not any(self._is_before(one, head, program) for one in unsure):
             steps += self._advance(head, now, program)
-        return steps
+        else:
+            self._waits(head, FOLLOWED)
+        return steps + self._reasons()
 
     def _head(self) -> _Prompt | None:
         """The next to be submitted."""
         return min((one for one in self._all.values() if one.state in _UNSENT), key=_turn, default=None)
 
+    def _is_before(self, prompt: _Prompt, head: _Prompt, program: Program) -> bool:
+        """Whether a submitted prompt has to be seen taken first: its text may still stand in the input box."""
+        if prompt.submit_at and self._known(prompt, program) is not None:
+            return not prompt.has_left or not (head.is_now or prompt.was_busy)
+        return not (head.is_now or prompt.was_busy)
+
+    @staticmethod
+    def _waits(prompt: _Prompt, reason: str) -> None:
+        if prompt.state is ReceiptState.QUEUED:
+            prompt.reason = reason
+
+    def _reasons(self) -> list[Step]:
+        """Tell of those that wait for something else than they did before."""
+        steps = []
+        for prompt in self._all.values():
+            if prompt.state is not ReceiptState.QUEUED:
+                continue
+            if prompt is not self._head():
+                prompt.reason = BEHIND
+            if prompt.reason != prompt.told:
+                prompt.told = prompt.reason
+                steps.append(Step(receipt=self.receipt(prompt.id)))
+        return steps
+
     def _advance(self, prompt: _Prompt, now: float, program: Program) -> list[Step]:
         """A prompt that is not submitted yet."""
-        if prompt.state == "interrupted":
+        if prompt.is_cut:
             self._unclear = program.busy
-            return [self._move(prompt, "refused", "its screen server was replaced meanwhile; it may stand there, not submitted")]  # fmt: skip
-        if prompt.state in {"typing", "pasted"}:
+            return [self._move(prompt, ReceiptState.REFUSED, "its screen server was replaced meanwhile; it may stand there, not submitted")]  # fmt: skip
+        if prompt.state is ReceiptState.ASIDE:
+            return self._after_aside(prompt, now, program)
+        if prompt.state is not ReceiptState.QUEUED:
             return self._submit(prompt, now, program)
-        if not self._may_type(prompt, now, program):
+        obstacle = self._obstacle(prompt, now, program)
+        if obstacle:
+            prompt.hindered_at = now if prompt.hindered_at is None else prompt.hindered_at
+            # What passes by itself in a moment is not worth a word.
+            if obstacle not in (REDRAWS, JUST_CALM) or now >= prompt.hindered_at + MOMENT_SECONDS:
+                self._waits(prompt, obstacle)
             return []
-        prompt.state = "typing"
+        prompt.is_boxless = not program.has_box
         prompt.was_busy = program.status not in _READY and program.status is not Status.UNKNOWN
+        known = self._known(prompt, program)
+        if known is not None and known[0].state is BoxState.DRAFT:
+            return self._set_aside(prompt, *known, now)
+        return self._paste(prompt, now)
+
+    def _paste(self, prompt: _Prompt, now: float) -> list[Step]:
+        prompt.state = ReceiptState.TYPING
+        prompt.reason = ""
         prompt.submit_at = now + self._settle_seconds + len(prompt.text) / SETTLE_BYTES
+        prompt.show_by = prompt.submit_at + SHOW_SECONDS
         # At once, to note that it was written whole: should this server be killed, the next one goes on from there.
         self._soon(now)
         self._write(prompt)
@@ -259,26 +419,51 @@ class Prompts:
         if not prompt.submit_at:
             # Typed before this screen server: what stands on the screen, maybe a dialog, is not known yet.
             prompt.submit_at = now + REDRAW_SECONDS
+            prompt.show_by = prompt.submit_at + SHOW_SECONDS
         if not program.is_reading:
             # The Enter must not arrive together with the end of the paste.
             prompt.submit_at = max(prompt.submit_at, now + self._settle_seconds)
+            prompt.show_by = prompt.submit_at + SHOW_SECONDS
             self._soon(prompt.submit_at)
             return self._unread(prompt, now)
         prompt.read_by, prompt.is_unread = None, False
-        if prompt.state == "typing":
-            prompt.state = "pasted"
+        if prompt.state is ReceiptState.TYPING:
+            prompt.state = ReceiptState.PASTED
             self._write(prompt)
         self._soon(prompt.submit_at)
         if now < prompt.submit_at:
             return []
         if program.status in _NEVER:
+            prompt.show_by = now + SHOW_SECONDS
             return self._hold(prompt)
         if prompt.has_met_dialog and program.status not in _READY:
             return []
+        if not self._shows(prompt, program):
+            return self._unshown(prompt, now, program)
         prompt.confirm_by = now + self._confirm_seconds
         prompt.busy_before, prompt.may_press = program.busy, True
         self._soon(prompt.confirm_by)
-        return [Step(submit=True), self._move(prompt, "typed")]
+        return [Step(submit=True), self._move(prompt, ReceiptState.TYPED)]
+
+    def _known(self, prompt: _Prompt, program: Program) -> tuple[Box, BoxRule] | None:
+        """The input box that a prompt goes into, where it can be read."""
+        if self._rule is None or program.box is None or not program.has_box or prompt.is_boxless:
+            return None
+        return program.box, self._rule
+
+    def _shows(self, prompt: _Prompt, program: Program) -> bool:
+        """Whether its box holds its text and nothing else, as far as that can be known."""
+        known = self._known(prompt, program)
+        return known is None or known[0].shows(prompt.text, known[1])
+
+    def _unshown(self, prompt: _Prompt, now: float, program: Program) -> list[Step]:
+        """Its text was typed, and its box shows something else: an Enter would submit that."""
+        box = program.box or UNSETTLED
+        if now < prompt.show_by or box.state is BoxState.UNSETTLED:
+            self._soon(max(now + self._settle_seconds, min(prompt.show_by, now + 1.0)))
+            return []
+        is_empty = box.state is BoxState.EMPTY
+        return [self._move(prompt, ReceiptState.REFUSED, NOT_SHOWN if is_empty else MIXED)]
 
     def _unread(self, prompt: _Prompt, now: float) -> list[Step]:
         prompt.read_by = now + UNREAD_SECONDS if prompt.read_by is None else prompt.read_by
@@ -296,20 +481,109 @@ class Prompts:
         """Whether something is about to be typed, if the program is as it seems."""
         head = self._head()
         if head is None:
-            return any(one.state == "typed" and one.may_press for one in self._all.values())
-        if head.state in {"typing", "pasted"}:
+            return self._draft is not None or any(
+                one.state is ReceiptState.TYPED and one.may_press for one in self._all.values()
+            )
+        if head.state is not ReceiptState.QUEUED:
             return now >= head.submit_at
         return head.is_now or status in _READY
 
+    # ── drafts ──────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def _set_aside(self, prompt: _Prompt, box: Box, rule: BoxRule, now: float) -> list[Step]:
+        self._draft = _Draft(prompt, box.text)
+        prompt.draft, prompt.state, prompt.reason = box.text, ReceiptState.ASIDE, ""
+        prompt.show_by = now + ASIDE_SECONDS
+        self._soon(now + self._settle_seconds)
+        self._write(prompt)
+        return [Step(key=rule.set_aside)]
+
+    def _after_aside(self, prompt: _Prompt, now: float, program: Program) -> list[Step]:
+        """The key that empties the box was pressed; the prompt follows once it is seen to be empty."""
+        box = program.box
+        if box is not None and box.state is BoxState.EMPTY and program.status not in _NEVER:
+            return self._paste(prompt, now)
+        if now < prompt.show_by:
+            self._soon(min(prompt.show_by, now + self._settle_seconds))
+            return []
+        if box is not None and self._draft is not None and box.text == self._draft.text:
+            # The key did nothing: it stays where it is.
+            self._draft = prompt.draft = None
+        prompt.state, prompt.has_kept_draft = ReceiptState.QUEUED, True
+        self._write(prompt)
+        self._waits(prompt, NOT_ASIDE)
+        return []
+
+    def _bring_back(self, draft: _Draft, now: float, program: Program) -> list[Step]:
+        """Press the key that brings a draft back until the box shows it."""
+        rule, box = self._rule, program.box
+        if rule is None or box is None:
+            return self._forget_draft(draft, "")
+        if draft.next_at is None:
+            wait = RESTORES_ITSELF_SECONDS if rule.restores_itself else RESTORE_SECONDS
+            draft.next_at = now + wait
+        if box.state is BoxState.DRAFT and _same(box.text, draft.text):
+            return self._forget_draft(draft, "")
+        hands_off = program.last_key + HANDS_OFF_SECONDS
+        is_free = program.status in _READY or (program.status is Status.WORKING and rule.restores_itself)
+        if (
+            now < draft.next_at
+            or now < hands_off
+            or not is_free
+            or box.state in (BoxState.NONE, BoxState.UNSETTLED)
+        ):
+            self._soon(max(draft.next_at, hands_off, now + self._settle_seconds))
+            return []
+        if box.state is BoxState.DRAFT and not draft.presses:
+            # Somebody has written something else there meanwhile.
+            return self._forget_draft(draft, DRAFT_LOST)
+        if draft.presses >= RESTORE_PRESSES or box.state is BoxState.MODE:
+            emptied = [Step(key=rule.clear)] if box.state is BoxState.DRAFT and rule.clear else []
+            return [*emptied, *self._forget_draft(draft, DRAFT_LOST)]
+        draft.presses += 1
+        draft.next_at = now + RESTORE_SECONDS
+        self._soon(draft.next_at)
+        return [Step(key=rule.restore)]
+
+    def _forget_draft(self, draft: _Draft, problem: str) -> list[Step]:
+        prompt, self._draft = draft.prompt, None
+        prompt.draft = None
+        if problem:
+            words = " ".join(draft.text.split())
+            prompt.note = "; ".join(filter(None, (prompt.note, f"{problem}: {words[:200]}")))
+        self._write(prompt)
+        is_told = problem and prompt.state not in _UNSENT
+        return [Step(receipt=self.receipt(prompt.id))] if is_told else []
+
+    # ── what became of it ───────────────────────────────────────────────────────────────────────────────────────
+
     def _follow(self, prompt: _Prompt, now: float, program: Program) -> list[Step]:
-        """A prompt that was submitted: was it taken, is it answered?"""
+        """A prompt that was submitted: was it taken, how did its turn end?"""
         steps: list[Step] = []
-        if prompt.state == "typed":
+        if prompt.state is ReceiptState.TYPED:
             steps = self._confirm(prompt, now, program)
-        is_calm = program.status in _READY and program.busy > prompt.busy_before
-        if prompt.state == "accepted" and is_calm and self._is_believed(now, program):
-            steps.append(self._move(prompt, "answered"))
+        if prompt.state is ReceiptState.ACCEPTED and program.busy > prompt.busy_before:
+            end = self._end_of_turn(prompt, program)
+            if end is not None and self._is_believed(now, program):
+                steps.append(self._move(prompt, *end))
         return steps
+
+    def _end_of_turn(self, prompt: _Prompt, program: Program) -> tuple[ReceiptState, str] | None:
+        """How the program's turn has ended; None while it goes on."""
+        status = program.status
+        if status is Status.BLOCKED and program.detail == LOGIN:
+            return ReceiptState.FAILED, program.text or NOT_LOGGED_IN
+        if status is Status.LIMITED and program.is_turn_over:
+            return ReceiptState.FAILED, program.text or IS_LIMITED
+        if status not in _READY and not (status is Status.BLOCKED and program.detail == MENU):
+            return None
+        if status is Status.ERROR:
+            return ReceiptState.FAILED, program.text
+        knows_box = self._known(prompt, program) is not None
+        is_back = knows_box and prompt.has_left and self._shows(prompt, program)
+        if program.was_interrupted or is_back:
+            return ReceiptState.INTERRUPTED, ""
+        return ReceiptState.ANSWERED, ""
 
     def _is_believed(self, now: float, program: Program) -> bool:
         """Whether a program that seems calm can be taken at that."""
@@ -318,86 +592,187 @@ class Prompts:
         return now >= program.calm_at
 
     def _confirm(self, prompt: _Prompt, now: float, program: Program) -> list[Step]:
-        if prompt.was_busy:
+        if prompt.is_leaving:
+            return self._taken_out(prompt, now, program)
+        self._watch_leave(prompt, program)
+        known = self._known(prompt, program) if prompt.submit_at else None
+        if prompt.was_busy and known is None:
             # Only the program's own word can tell (`taken`); once it is calm, none will come.
-            return [self._move(prompt, "typed", UNKNOWABLE)] if program.status in _READY else []
-        if program.busy > prompt.busy_before:
-            return [self._move(prompt, "accepted")]
+            return [self._move(prompt, ReceiptState.TYPED, UNKNOWABLE)] if program.status in _READY else []
+        if prompt.was_busy and prompt.has_left:
+            # It is a part of the work that goes on.
+            prompt.busy_before = program.busy - 1
+            return [self._move(prompt, ReceiptState.ACCEPTED)]
+        if program.busy > prompt.busy_before and not prompt.was_busy:
+            prompt.has_left = True
+            return [self._move(prompt, ReceiptState.ACCEPTED)]
         if prompt.confirm_by is None:
             if program.status not in _READY:
                 return []
             prompt.confirm_by = now + GIVEN_SECONDS
+        if prompt.has_left and prompt.may_press:
+            prompt.may_press = False
+            prompt.confirm_by = now + (self._confirm_seconds if prompt.is_command else BEGIN_SECONDS)
         if now < prompt.confirm_by:
-            self._soon(prompt.confirm_by)
+            self._soon(min(prompt.confirm_by, now + 1.0))
             return []
         return self._unconfirmed(prompt, now, program)
 
+    def _watch_leave(self, prompt: _Prompt, program: Program) -> None:
+        """Note when its text is no longer in the box: the program has taken it. A menu may only hide it."""
+        known = self._known(prompt, program)
+        if prompt.submit_at and known is not None:
+            box, rule = known
+            is_elsewhere = box.state is BoxState.DRAFT and not box.has_part(prompt.text, rule)
+            is_run = prompt.is_command and box.state in (BoxState.NONE, BoxState.MODE)
+            prompt.has_left = prompt.has_left or box.state is BoxState.EMPTY or is_elsewhere or is_run
+
     def _unconfirmed(self, prompt: _Prompt, now: float, program: Program) -> list[Step]:
-        if prompt.may_press and program.speaks and program.status in _READY:
+        if prompt.has_left and prompt.submit_at:
+            is_done = prompt.is_command
+            return [
+                self._move(
+                    prompt, *((ReceiptState.ANSWERED, "") if is_done else (ReceiptState.UNKNOWN, NO_TURN))
+                )
+            ]
+        known = self._known(prompt, program) if prompt.submit_at else None
+        is_open = program.status in _READY or (known is not None and program.status not in _NEVER)
+        if prompt.may_press and program.speaks and is_open and self._shows(prompt, program):
             prompt.may_press = False
             prompt.confirm_by = now + self._confirm_seconds
             self._soon(prompt.confirm_by)
             return [Step(submit=True)]
+        if known is not None:
+            return self._take_out(prompt, *known, now, program)
         was_pressed = program.speaks and prompt.submit_at > 0
         return [
-            self._move(prompt, "refused", UNCONFIRMED)
+            self._move(prompt, ReceiptState.REFUSED, UNCONFIRMED)
             if was_pressed
-            else self._move(prompt, "typed", UNKNOWABLE)
+            else self._move(prompt, ReceiptState.TYPED, UNKNOWABLE)
         ]
+
+    def _take_out(self, prompt: _Prompt, box: Box, rule: BoxRule, now: float, program: Program) -> list[Step]:
+        """The program leaves it where it is: it must not be glued to what is typed next."""
+        hands_off = program.last_key + HANDS_OFF_SECONDS
+        is_mixed = box.state is BoxState.DRAFT and not box.shows(prompt.text, rule)
+        if is_mixed:
+            return [self._move(prompt, ReceiptState.REFUSED, MIXED)]
+        if now < hands_off or program.status in _NEVER or not self._shows(prompt, program):
+            self._soon(max(hands_off, now + self._settle_seconds))
+            return []
+        if not rule.clear:
+            return [self._move(prompt, ReceiptState.REFUSED, LEFT_THERE)]
+        prompt.is_leaving = True
+        prompt.show_by = now + ASIDE_SECONDS
+        self._soon(now + self._settle_seconds)
+        return [Step(key=rule.clear)]
+
+    def _taken_out(self, prompt: _Prompt, now: float, program: Program) -> list[Step]:
+        is_settled = program.box is not None and program.box.state is not BoxState.UNSETTLED
+        if is_settled and not self._shows(prompt, program):
+            return [self._move(prompt, ReceiptState.REFUSED, NOT_TAKEN)]
+        if now >= prompt.show_by:
+            return [self._move(prompt, ReceiptState.REFUSED, LEFT_THERE)]
+        self._soon(min(prompt.show_by, now + self._settle_seconds))
+        return []
 
     def taken(self, text: str) -> list[Step]:
         """The program has said itself which prompt it has taken."""
         words = " ".join(text.split())
         for prompt in self._all.values():
             # A program that was slow may take one that had been given up.
-            is_open = (prompt.state == "typed" and not prompt.is_final) or prompt.reason == UNCONFIRMED
+            is_open = (prompt.state is ReceiptState.TYPED and not prompt.is_final) or prompt.reason in (
+                UNCONFIRMED,
+                NO_TURN,
+            )
             if is_open and " ".join(prompt.text.split()) == words:
-                prompt.was_busy = False
-                return [self._move(prompt, "accepted")]
+                prompt.was_busy, prompt.is_leaving, prompt.has_left = False, False, True
+                return [self._move(prompt, ReceiptState.ACCEPTED)]
         return []
 
     def refuse(self, prompt_text: str, reason: str) -> Step:
         """Give up on the prompt that is being typed."""
-        prompt = next(one for one in self._all.values() if one.state == "typing" and one.text == prompt_text)
-        return self._move(prompt, "refused", reason)
+        prompt = next(
+            one for one in self._all.values() if one.state is ReceiptState.TYPING and one.text == prompt_text
+        )
+        return self._move(prompt, ReceiptState.REFUSED, reason)
 
-    def _ended(self, prompt: _Prompt, how: str) -> Step:
-        """A program that ends by itself is through with what it had taken; one that is stopped is not."""
-        is_through = prompt.state == "accepted" and how == ENDED
-        return self._move(prompt, "answered" if is_through else "refused", how)
+    def _ended(self, prompt: _Prompt, program: Program) -> Step:
+        """What was submitted may have been taken; what was not is refused."""
+        if prompt.state not in _SUBMITTED:
+            return self._move(prompt, ReceiptState.REFUSED, program.ended)
+        has_begun = prompt.state is ReceiptState.ACCEPTED and program.busy > prompt.busy_before
+        end = self._end_of_turn(prompt, program) if has_begun else None
+        return self._move(prompt, *(end or (ReceiptState.UNKNOWN, program.ended)))
 
-    def _may_type(self, prompt: _Prompt, now: float, program: Program) -> bool:
-        if program.status in _NEVER or (program.status is Status.STARTING and program.speaks):
-            return False
+    # ── what it waits for ───────────────────────────────────────────────────────────────────────────────────────
+
+    def _obstacle(self, prompt: _Prompt, now: float, program: Program) -> str:
+        """What keeps a prompt from being typed now; empty when nothing does."""
+        status = program.status
+        if status in _NEVER:
+            return SETTING_UP if status is Status.SETUP else IN_MENU if program.detail == MENU else ASKS
+        if status is Status.STARTING and program.speaks:
+            return IS_STARTING
         if self._unclear is not None and program.busy <= self._unclear and not prompt.is_now:
-            return False
+            return HALF_TYPED
         hands_off = program.last_key + HANDS_OFF_SECONDS
         if now < hands_off and not prompt.is_now:
             self._soon(hands_off)
-            return False
-        return prompt.is_now or (program.status in _READY and self._is_believed(now, program))
+            return HANDS_ON
+        if not prompt.is_now:
+            if status not in _READY:
+                return _BUSY_WITH.get(status, IS_WORKING)
+            if not self._is_believed(now, program):
+                return JUST_CALM
+        if program.box is None or self._rule is None:
+            return ""
+        return self._box_obstacle(prompt, now, program, program.box, self._rule)
+
+    def _box_obstacle(self, prompt: _Prompt, now: float, program: Program, box: Box, rule: BoxRule) -> str:
+        if box.state is BoxState.UNSETTLED:
+            self._soon(now + self._settle_seconds)
+            return REDRAWS
+        if not program.has_box:
+            return "" if prompt.is_now else BOX_UNSEEN
+        if box.state is BoxState.NONE:
+            return BOX_GONE
+        if box.state is BoxState.MODE:
+            return OTHER_MODE
+        if box.state is BoxState.EMPTY:
+            prompt.has_kept_draft = False
+            return ""
+        hands_off = program.last_key + HANDS_OFF_SECONDS
+        if now < hands_off:
+            self._soon(hands_off)
+            return HANDS_ON
+        if prompt.has_kept_draft:
+            return NOT_ASIDE
+        can = bool(rule.set_aside and rule.restore) and program.may_set_aside and bool(box.text.strip())
+        return "" if can and not box.holds_paste(rule) else HAS_DRAFT
 
     def _soon(self, moment: float) -> None:
         self._due = moment if self._due is None else min(self._due, moment)
 
     # ── the record ──────────────────────────────────────────────────────────────────────────────────────────────
 
-    def _move(self, prompt: _Prompt, state: str, reason: str = "") -> Step:
+    def _move(self, prompt: _Prompt, state: ReceiptState, reason: str = "") -> Step:
         prompt.state, prompt.reason = state, reason
         self._write(prompt)
         return Step(receipt=self.receipt(prompt.id))
 
     def _write(self, prompt: _Prompt) -> None:
-        line = json.dumps(
-            {
-                "id": prompt.id,
-                "text": prompt.text,
-                "now": prompt.is_now,
-                "note": prompt.note,
-                "state": prompt.state,
-                "reason": prompt.reason,
-            }
-        )
+        record: dict[str, Any] = {
+            "id": prompt.id,
+            "text": prompt.text,
+            "now": prompt.is_now,
+            "note": prompt.note,
+            "state": str(prompt.state),
+            "reason": "" if prompt.state is ReceiptState.QUEUED else prompt.reason,
+        }
+        record |= {"command": True} if prompt.is_command else {}
+        record |= {"draft": prompt.draft} if prompt.draft is not None else {}
+        line = json.dumps(record)
         try:
             descriptor = os.open(
                 self._folder / "prompts.jsonl", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600
@@ -410,3 +785,14 @@ class Prompts:
             return
         finally:
             os.close(descriptor)
+
+
+_BUSY_WITH = {
+    Status.STARTING: IS_STARTING,
+    Status.LIMITED: IS_LIMITED,
+    Status.UNKNOWN: SAYS_NOTHING,
+}
+
+
+def _same(one: str, other: str) -> bool:
+    return "".join(one.split()) == "".join(other.split())

@@ -186,7 +186,7 @@ def _mark_end(store: Store, agent: Agent, folder: Path) -> None:
                 "reconcile" if status is Status.LOST else "exit", end.reason or _how(end), end.at
             ),
         )
-        store.close_receipts(agent.id, "the program has ended", end.at, is_through=status is Status.EXITED)
+        store.close_receipts(agent.id, "the program has ended", end.at)
     unlock_worktree(store, agent)
 
 

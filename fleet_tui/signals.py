@@ -66,6 +66,8 @@ class Rule:
     """For hooks and events: command, reason and touches of what is asked, each written as `text` is."""
     keeps: tuple[str, ...] = ()
     """Statuses told by the same source that this one does not take the place of: an error outlasts its turn."""
+    interrupts: bool = False
+    """For events: the turn was broken off."""
     from_helpers: bool = False
     """Whether an event counts that comes from a conversation which the agent's own has started."""
     lines: int = SCREEN_LINES
@@ -134,6 +136,8 @@ class Signals:
     """How its input box looks; None where that is not known."""
     texts: tuple[TextRule, ...] = ()
     """What it makes of some texts."""
+    idle_interrupts: bool = False
+    """It reports `done` after a turn, and `idle` after one that was interrupted."""
     interrupted: str = ""
     """A pattern for the bottom of its screen after a turn that was interrupted."""
 

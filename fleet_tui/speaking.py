@@ -13,10 +13,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from fleet_tui import names, paths
+from fleet_tui import names, paths, profiles
 from fleet_tui.errors import FleetError, HolderGone, NotFound, Refused, UsageError
 from fleet_tui.holder import is_held
-from fleet_tui.models import Agent, Evidence, Receipt, Status
+from fleet_tui.models import Agent, Evidence, Receipt, ReceiptState, Status
+from fleet_tui.prompt_text import Prepared, prepared
 from fleet_tui.session import Session
 from fleet_tui.store import Store
 from fleet_tui.values import asdict, dataclass, replace
@@ -65,38 +66,61 @@ def _check_hears(store: Store, agent: Agent) -> None:
 # ── prompts ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def prompt(store: Store, agent: Agent, text: str, *, now: bool) -> Receipt:
-    """Give a prompt to an agent's holder, which types it as soon as the agent waits."""
+def prompt(store: Store, agent: Agent, text: str, *, now: bool, command: bool = False) -> Receipt:
+    """Give a prompt to an agent's holder, which types it as soon as the agent waits.
+
+    A text that the program would run as a command is sent as plain text, or refused where there is no way to; with
+    `command` it is sent as it is.
+    """
     check_prompt(text)
     _check_hears(store, agent)
+    ready = _ready(agent, text, command=command)
     receipt_id = names.new_id(os.urandom)
     with open_session(agent, rate=0) as session:
         with store.transaction():
-            store.set_receipt(receipt_id, agent.id, text, "queued", "", time.time())
-        said = session.ask("prompt", seconds=TYPE_SECONDS, id=receipt_id, text=text, now=now)
+            store.set_receipt(receipt_id, agent.id, text, ReceiptState.QUEUED, "", time.time())
+        said = session.ask(
+            "prompt",
+            seconds=TYPE_SECONDS,
+            id=receipt_id,
+            text=ready.text,
+            now=now,
+            command=command,
+            note=ready.note,
+        )
     with store.transaction():
         store.move_receipt(receipt_id, said["state"], said["reason"], time.time())
     return Receipt(
-        receipt_id, agent.id, text, said["state"], said["reason"], time.time(), said.get("note", "")
+        receipt_id, agent.id, text, said["state"], said["reason"], time.time(), said.get("note", ready.note)
     )
 
 
-def broadcast(store: Store, agents: Sequence[Agent], text: str, *, now: bool) -> list[Receipt]:
+def _ready(agent: Agent, text: str, *, command: bool) -> Prepared:
+    """The text as the agent's program has to be given it."""
+    try:
+        rules = profiles.load(agent.profile).signals.texts
+    except FleetError:
+        # Its profile has gone since it was started.
+        rules = ()
+    ready = prepared(text, rules, is_command=command)
+    if ready.refusal:
+        raise Refused(f"{agent.name}: {ready.refusal}", hint="nothing was typed")
+    return ready
+
+
+def broadcast(
+    store: Store, agents: Sequence[Agent], text: str, *, now: bool, command: bool = False
+) -> list[Receipt]:
     """The same prompt to several agents: one that cannot have it is refused, and the others get it all the same."""
     check_prompt(text)
-    return [_given(store, agent, text, now=now) for agent in agents]
+    return [_given(store, agent, text, now=now, command=command) for agent in agents]
 
 
-def _given(store: Store, agent: Agent, text: str, *, now: bool) -> Receipt:
+def _given(store: Store, agent: Agent, text: str, *, now: bool, command: bool) -> Receipt:
     try:
-        return prompt(store, agent, text, now=now)
+        return prompt(store, agent, text, now=now, command=command)
     except FleetError as error:
-        return Receipt("", agent.id, text, "refused", error.message, time.time())
-
-
-def is_over(receipt: Receipt) -> bool:
-    """Whether nothing more is to be heard of a prompt."""
-    return receipt.state in {"answered", "refused"} or (receipt.state == "typed" and bool(receipt.reason))
+        return Receipt("", agent.id, text, ReceiptState.REFUSED, error.message, time.time())
 
 
 def queue(agent: Agent) -> list[dict[str, Any]]:
@@ -122,9 +146,10 @@ def find_waiting(agent: Agent, which: str) -> str:
 
 def reword(store: Store, agent: Agent, which: str, text: str) -> None:
     check_prompt(text)
+    ready = _ready(agent, text, command=False)
     found = find_waiting(agent, which)
     with open_session(agent, rate=0) as session:
-        _demand(session.ask("reword", prompt=found, text=text)["done"], agent)
+        _demand(session.ask("reword", prompt=found, text=ready.text, note=ready.note)["done"], agent)
     with store.transaction():
         store.reword_receipt(found, agent.id, text, time.time())
 

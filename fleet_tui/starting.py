@@ -18,7 +18,7 @@ from fleet_tui import land, paths, reconcile
 from fleet_tui.errors import FleetError, Refused
 from fleet_tui.holder import is_held, read_holder, take_lock
 from fleet_tui.launcher import Launcher, Progress, called
-from fleet_tui.models import Agent, Batch, Status
+from fleet_tui.models import Agent, Batch, ReceiptState, Status
 from fleet_tui.processes import boot_id, here, look_up
 from fleet_tui.store import Store
 from fleet_tui.values import asdict, replace
@@ -117,7 +117,9 @@ class Starter:
     def _add_first_receipt(self, agent: Agent, prompt: str) -> None:
         """The prompt that a run begins with has a receipt as every other; its holder moves it on."""
         if prompt:
-            self._store.set_receipt(f"{agent.id}.{agent.run}", agent.id, prompt, "queued", "", time.time())
+            self._store.set_receipt(
+                f"{agent.id}.{agent.run}", agent.id, prompt, ReceiptState.QUEUED, "", time.time()
+            )
 
     # ── until they run ──────────────────────────────────────────────────────────────────────────────────────────
 

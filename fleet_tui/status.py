@@ -133,6 +133,11 @@ class Judge:
         self._ready_since = 0.0
         self._has_turn = has_prompt
         """Somebody has asked for something since it was last calm: calm means done."""
+        self._menu: _Seen | None = None
+        """Its input box has gone from a screen that settled, while the program says that it waits."""
+        self.was_interrupted = False
+        """Its last turn was broken off, by its own account."""
+        self._has_reported_end = False
 
     def status(self) -> Observed:
         return self._current
@@ -194,6 +199,27 @@ class Judge:
         is_told = report.observed.status in _BUSY or report.since >= hook.since
         return 0.0 if is_told else hook.since + BEGIN_SECONDS
 
+    @property
+    def is_turn_over(self) -> bool:
+        """Whether its last turn has ended, whatever else is said of a limit or a login."""
+        if REPORT in self._levels:
+            return self._has_reported_end
+        level = self._levels.get(EVENT) or self._levels.get(TITLE)
+        return level is not None and level.observed.status not in _BUSY
+
+    @property
+    def claims_calm(self) -> bool:
+        """Whether the program itself says that it waits."""
+        best = self._ranked()
+        return best is not None and best.observed.status in (Status.IDLE, Status.DONE)
+
+    def box_shown(self, is_shown: bool, now: float) -> None:
+        """Whether its input box is on a screen that has settled."""
+        if is_shown:
+            self._menu = None
+        elif self._menu is None:
+            self._menu = _Seen(_IN_MENU, now)
+
     def turn_began(self) -> None:
         """A prompt was submitted."""
         self._has_turn = True
@@ -223,6 +249,9 @@ class Judge:
         elif state in _REPORTED:
             kind = _REPORTED_KINDS.get(fields.get("kind", ""), fields.get("kind", ""))
             text = _decoded(fields.get("msg", ""))
+            was_busy, self._has_reported_end = not self._has_reported_end, state in ("idle", "done", "error")
+            if self._signals.idle_interrupts and state == "idle" and was_busy:
+                self.was_interrupted = True
             self._set(REPORT, self._report(_REPORTED[state], kind if kind in KINDS else "", text), now)
 
     def _report(self, status: Status, kind: str, text: str) -> Observed:
@@ -286,6 +315,7 @@ class Judge:
             return
         if self._says(EVENT) not in sign.rule.keeps:
             self._take(EVENT, sign, now)
+            self.was_interrupted |= sign.rule.interrupts
 
     def _take(self, source: str, sign: Sign | None, now: float) -> None:
         if sign is None or self.in_setup:
@@ -321,6 +351,7 @@ class Judge:
         if after in _BUSY and before not in _BUSY:
             self.busy += 1
             self._has_turn = True
+            self.was_interrupted = False
 
     def recall(self, told_last: Mapping[str, Any], now: float) -> bool:
         """Go on from what the judge before this one told: a program will not say it again. False where that is
@@ -398,6 +429,13 @@ class Judge:
         return self._current
 
     def _best(self) -> _Seen | None:
+        """What is gone by: what the best source says, unless a menu shows that it waits for something else."""
+        best = self._ranked()
+        if self._menu is not None and best is not None and best.observed.status in (Status.IDLE, Status.DONE):
+            return self._menu
+        return best
+
+    def _ranked(self) -> _Seen | None:
         """What the best source says, corrected by those that may correct it."""
         if self.in_setup:
             return None
@@ -512,6 +550,7 @@ class Judge:
                 )
 
 
+_IN_MENU = Observed(Status.BLOCKED, "menu", SCREEN, "a menu or a search covers its input box", "no input box")
 _SILENT_IDLE = Observed(Status.IDLE, source="silence")
 _SILENT = Observed(Status.UNKNOWN, source="silence", text="no output, and nothing else says what it does")
 

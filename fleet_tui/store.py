@@ -18,7 +18,7 @@ from typing import Any
 
 from fleet_tui import reserve
 from fleet_tui.errors import NotFound, StoreError, StoreUnwritable
-from fleet_tui.models import ENDED, Agent, Batch, Evidence, FleetState, Prompted, Receipt, Status, Wish
+from fleet_tui.models import ENDED, OVER, Agent, Batch, Evidence, FleetState, Prompted, Receipt, Status, Wish
 from fleet_tui.values import asdict, fields, known
 
 SCHEMA_VERSION = 3
@@ -61,6 +61,7 @@ _SELECT = f"select {', '.join(_COLUMNS)} from agent"  # noqa: S608 - column name
 _RECEIPT = "select id, agent, text, state, reason, at from receipt"
 _STATUSES = frozenset(Status)
 _ENDED = ", ".join(f"'{status}'" for status in sorted(ENDED))
+_OVER = ", ".join(f"'{state}'" for state in sorted(OVER))
 
 
 class Store:
@@ -488,13 +489,13 @@ class Store:
             (state, reason, at, receipt_id, state),
         )
 
-    def close_receipts(self, agent_id: str, reason: str, at: float, *, is_through: bool) -> None:
-        """No holder is left to bring an agent's prompts forward; a program that ended by itself is through with those
-        that it had taken."""
+    def close_receipts(self, agent_id: str, reason: str, at: float) -> None:
+        """No holder is left to bring an agent's prompts forward: what became of those that were submitted is not
+        known."""
         self._db.execute(
-            "update receipt set state = iif(state = 'accepted' and ?, 'answered', 'refused'), reason = ?, at = ? "
-            "where agent = ? and state not in ('answered', 'refused') and not (state = 'typed' and reason != '')",
-            (is_through, reason, at, agent_id),
+            "update receipt set state = iif(state in ('typed', 'accepted'), 'unknown', 'refused'), reason = ?, at = ? "  # noqa: S608 - constants
+            f"where agent = ? and state not in ({_OVER}) and not (state = 'typed' and reason != '')",
+            (reason, at, agent_id),
         )
 
     def receipt(self, receipt_id: str) -> Receipt:

@@ -218,8 +218,8 @@ def test_the_queue_is_shown_changed_and_shortened(cli: Cli, crew: Crew) -> None:
 
     assert [line.split() for line in out.splitlines()][-3:] == [
         ["refused", "one", "(cancelled)"],
-        ["1", "queued", "TWO"],
-        ["2", "queued", "three"],
+        ["1", "queued", "TWO", "(it", "asks", "something;", "answer", "that", "first)"],
+        ["2", "queued", "three", "(behind", "another", "prompt)"],
     ]
     shown = json.loads(cli.ok("queue", agent.name, "--json"))
     assert [entry["text"] for entry in shown["waiting"]] == ["TWO", "three"]

@@ -12,9 +12,15 @@ from fleet_tui.prompts import (
     CONFIRM_SECONDS,
     ENDED,
     GIVEN_SECONDS,
+    HALF_TYPED,
     HANDS_OFF_SECONDS,
+    HANDS_ON,
     HELD,
+    IS_LIMITED,
+    IS_STARTING,
+    IS_WORKING,
     REDRAW_SECONDS,
+    SAYS_NOTHING,
     SETTLE_BYTES,
     SETTLE_SECONDS,
     STOPPED,
@@ -28,6 +34,12 @@ from fleet_tui.prompts import (
 )
 
 LATER = 1.0 + SETTLE_SECONDS + 0.1
+WAITS_FOR = {
+    Status.STARTING: IS_STARTING,
+    Status.WORKING: IS_WORKING,
+    Status.LIMITED: IS_LIMITED,
+    Status.UNKNOWN: SAYS_NOTHING,
+}
 
 
 def on_disk(folder: Path) -> list[tuple[str, str]]:
@@ -35,8 +47,18 @@ def on_disk(folder: Path) -> list[tuple[str, str]]:
     return [(entry["id"], entry["state"]) for entry in map(json.loads, lines)]
 
 
+def news_aside(steps: list[Step]) -> list[Step]:
+    """Without what is told of prompts that are not typed yet."""
+    stands_there = (HELD, UNREAD)
+    return [
+        one
+        for one in steps
+        if one.receipt is None or one.receipt["state"] != "queued" or one.receipt["reason"] in stands_there
+    ]
+
+
 def step(prompts: Prompts, now: float, status: Status = Status.IDLE, *, busy: int = 0) -> list[Step]:
-    return prompts.step(now, Program(status, busy=busy))
+    return news_aside(prompts.step(now, Program(status, busy=busy)))
 
 
 def state(prompts: Prompts, prompt: str = "p1") -> tuple[str, str]:
@@ -89,7 +111,7 @@ def test_a_prompt_waits_until_the_program_does(tmp_path: Path, status: Status) -
     prompts = one(tmp_path)
 
     assert step(prompts, 1.0, status) == []
-    assert state(prompts) == ("queued", "")
+    assert state(prompts) == ("queued", WAITS_FOR[status])
     assert step(prompts, 99.0, Status.DONE) == [Step(paste="hello")]
 
 
@@ -128,7 +150,8 @@ def test_a_program_that_would_speak_is_not_typed_to_before_it_has(tmp_path: Path
 def test_what_a_person_is_typing_is_not_mixed_with_a_prompt(tmp_path: Path) -> None:
     prompts = one(tmp_path)
 
-    assert prompts.step(1.0, Program(Status.IDLE, last_key=0.5)) == []
+    assert news_aside(prompts.step(1.0, Program(Status.IDLE, last_key=0.5))) == []
+    assert state(prompts) == ("queued", HANDS_ON)
     assert prompts.due() == 0.5 + HANDS_OFF_SECONDS
     assert prompts.step(0.5 + HANDS_OFF_SECONDS, Program(Status.IDLE, last_key=0.5)) == [Step(paste="hello")]
 
@@ -343,9 +366,9 @@ def test_a_prompt_is_never_reworded_into_an_enter_alone(tmp_path: Path, text: st
     assert step(prompts, 1.0) == [Step(paste="hello")]
 
 
-@pytest.mark.parametrize(("how", "becomes"), [(ENDED, "answered"), (STOPPED, "refused")])
-def test_what_was_taken_is_answered_by_an_end_and_not_by_a_stop(
-    tmp_path: Path, how: str, becomes: str
+@pytest.mark.parametrize("how", [ENDED, STOPPED])
+def test_what_was_taken_is_neither_answered_nor_refused_by_the_end_of_its_program(
+    tmp_path: Path, how: str
 ) -> None:
     prompts = typed(tmp_path)
     step(prompts, 2.0, Status.WORKING, busy=1)
@@ -353,7 +376,16 @@ def test_what_was_taken_is_answered_by_an_end_and_not_by_a_stop(
 
     prompts.step(3.0, Program(Status.WORKING, busy=1, ended=how))
 
-    assert state(prompts) == (becomes, how)
+    assert state(prompts) == ("unknown", how)
+
+
+def test_a_turn_whose_end_was_told_right_before_the_program_ended_is_answered(tmp_path: Path) -> None:
+    prompts = typed(tmp_path)
+    step(prompts, 2.0, Status.WORKING, busy=1)
+
+    prompts.step(3.0, Program(Status.DONE, busy=1, ended=ENDED, calm_at=9.0))
+
+    assert state(prompts) == ("answered", "")
 
 
 def test_all_that_wait_are_refused_when_the_program_has_ended(tmp_path: Path) -> None:
@@ -414,7 +446,7 @@ def test_nothing_is_added_to_half_a_prompt_that_may_stand_there(tmp_path: Path) 
 
     step(second, 2.0)
     assert step(second, 99.0) == []
-    assert state(second, "p2") == ("queued", "")
+    assert state(second, "p2") == ("queued", HALF_TYPED)
 
     assert step(second, 100.0, busy=1) == [Step(paste="two")]
 

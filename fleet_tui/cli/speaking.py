@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -18,7 +19,16 @@ from fleet_tui.cli.group import (
     say,
     say_json,
 )
-from fleet_tui.errors import Refused, TimedOut, UsageError
+from fleet_tui.errors import (
+    FleetError,
+    Refused,
+    TimedOut,
+    TurnFailed,
+    TurnInterrupted,
+    TurnUnknown,
+    UsageError,
+)
+from fleet_tui.models import ReceiptState
 from fleet_tui.text import one_line
 from fleet_tui.values import asdict
 
@@ -38,16 +48,31 @@ json_option = click.option("--json", "as_json", is_flag=True, help="As JSON.")
 @click.option(
     "-b", "--batch", metavar="BATCH", shell_complete=complete_batches, help="To all living agents of a batch."
 )
-@click.option("--now", is_flag=True, help="At once, even while it works; never into a question.")
 @click.option(
-    "--wait", is_flag=True, help="Until it is answered: 0 answered, 4 refused, 9 the time was over."
+    "--now", is_flag=True, help="At once, even while it works; never into a question, a menu or a draft."
+)
+@click.option("--command", is_flag=True, help="Let the program run it as a command, such as /compact or !ls.")
+@click.option(
+    "--wait",
+    is_flag=True,
+    help="Until its turn ends: 0 answered, 4 refused, 9 timed out, 10 failed, 11 interrupted, 12 not known.",
 )
 @click.option("--timeout", type=click.FloatRange(min=0), metavar="SECONDS", help="Wait no longer than this.")
 @json_option
 def prompt(
-    words: tuple[str, ...], batch: str | None, now: bool, wait: bool, timeout: float | None, as_json: bool
+    words: tuple[str, ...],
+    batch: str | None,
+    now: bool,
+    command: bool,
+    wait: bool,
+    timeout: float | None,
+    as_json: bool,
 ) -> None:
-    """Give a message to agents; a busy one gets it once it waits. '-' reads it from standard input."""
+    """Give a message to agents; a busy one gets it once it waits. '-' reads it from standard input.
+
+    A message that the program would run as a command (! or / first) is sent as plain text, or refused where there is
+    no way to; --command runs it.
+    """
     *patterns, message = words
     if not patterns and batch is None:
         raise UsageError("to whom?", hint='write for example: fleet prompt fix-login "run the tests"')
@@ -55,9 +80,9 @@ def prompt(
     agents = _addressed(fleet, patterns, batch)
     text = said(message)
     if len(agents) == 1:
-        receipts = [fleet.prompt(agents[0].id, text, now=now)]
+        receipts = [fleet.prompt(agents[0].id, text, now=now, command=command)]
     else:
-        receipts = fleet.broadcast(agents, text, now=now)
+        receipts = fleet.broadcast(agents, text, now=now, command=command)
     if wait or timeout is not None:
         receipts = _waited(fleet, agents, receipts, timeout)
     _show_receipts(agents, receipts, as_json=as_json)
@@ -82,10 +107,15 @@ def _waited(
     done = []
     for agent, receipt in zip(agents, receipts, strict=True):
         left = None if deadline is None else max(0.0, deadline - time.monotonic())
-        if receipt.state == "queued":
-            say(f"{agent.name}: queued until it waits ({agent.status})", err=True)
-        done.append(fleet.wait_for_answer(receipt, seconds=left))
+        _tell_queued(agent, receipt)
+        tell = functools.partial(_tell_queued, agent)
+        done.append(fleet.wait_for_answer(receipt, seconds=left, on_change=tell))
     return done
+
+
+def _tell_queued(agent: Agent, receipt: Receipt) -> None:
+    if receipt.state == ReceiptState.QUEUED and receipt.reason:
+        say(f"{agent.name}: queued ({receipt.reason})", err=True)
 
 
 def _show_receipts(agents: Sequence[Agent], receipts: Sequence[Receipt], *, as_json: bool) -> None:
@@ -102,18 +132,26 @@ def _show_receipts(agents: Sequence[Agent], receipts: Sequence[Receipt], *, as_j
 
 
 def _judge(agents: Sequence[Agent], receipts: Sequence[Receipt], *, waited: bool) -> None:
-    """The exit code tells how it went: the worst of several counts."""
-    from fleet_tui import speaking
-
+    """The exit code tells how it went: of several, the first of refused, failed, interrupted, unknown, late counts."""
     pairs = list(zip(agents, receipts, strict=True))
-    for agent, receipt in pairs:
-        if receipt.state == "refused":
-            raise Refused(f"{agent.name} has not taken it: {receipt.reason}", hint=f"fleet why {agent.name}")
-    late = [agent for agent, receipt in pairs if waited and not speaking.is_over(receipt)]
+    for state, error, words in _ENDS:
+        for agent, receipt in pairs:
+            if receipt.state == state:
+                reason = f": {receipt.reason}" if receipt.reason else ""
+                raise error(f"{agent.name} {words}{reason}", hint=f"fleet why {agent.name}")
+    late = [agent for agent, receipt in pairs if waited and not receipt.is_over]
     if late:
         raise TimedOut(
             f"{late[0].name} has not answered in time", hint=f"it goes on; see: fleet queue {late[0].name}"
         )
+
+
+_ENDS: tuple[tuple[ReceiptState, type[FleetError], str], ...] = (
+    (ReceiptState.REFUSED, Refused, "has not taken it"),
+    (ReceiptState.FAILED, TurnFailed, "failed at it"),
+    (ReceiptState.INTERRUPTED, TurnInterrupted, "was interrupted"),
+    (ReceiptState.UNKNOWN, TurnUnknown, "has been given it, and how it ended is not known"),
+)
 
 
 @cli.command()
@@ -142,9 +180,10 @@ def queue(branch: str, edit: tuple[str, str] | None, cancel: str | None, count: 
         say_json({"given": [asdict(receipt) for receipt in given], "waiting": waiting})
         return
     for receipt in given:
-        say(f"   {receipt.state:9} {_one_line(receipt.text)}" + (f"  ({receipt.reason})" if receipt.reason else ""))  # fmt: skip
+        say(f"   {receipt.state:11} {_one_line(receipt.text)}" + (f"  ({receipt.reason})" if receipt.reason else ""))  # fmt: skip
     for place, entry in enumerate(waiting, start=1):
-        say(f"{place:2} queued    {_one_line(entry['text'])}")
+        reason = f"  ({entry['reason']})" if entry.get("reason") else ""
+        say(f"{place:2} queued      {_one_line(entry['text'])}{reason}")
     if not given and not waiting:
         say(f"{agent.name} has been given no prompt")
 

@@ -1,0 +1,174 @@
+"""Prompts and the input boxes of the real programs: drafts, menus, interruptions, commands, and what the receipt says.
+
+What arrived is read from the API's log; the person's part is played through a session, as in a pane.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Callable
+
+import pytest
+
+from fleet_tui.inputs import KeyEvent
+from fleet_tui.models import Receipt
+from tests.holders import wait_until
+from tests.real.agents import Real, Running
+
+PROGRAMS = ("claude", "codex", "gemini", "opencode", "qwen")
+DRAFT = "please do not delete"
+MENUS = {"claude": "/model", "codex": "/model", "gemini": "/model", "opencode": "/models", "qwen": "/model"}
+ESCAPES = {"opencode": 2}
+"""How often Esc interrupts; once everywhere else."""
+SECONDS = 60.0
+
+pytestmark = [pytest.mark.agents, pytest.mark.parametrize("program", PROGRAMS)]
+
+
+@pytest.fixture
+def install_as(program: str) -> str:
+    return program
+
+
+class Person:
+    """Somebody at the pane of an agent that has had its first turn."""
+
+    def __init__(self, real: Real) -> None:
+        self.real = real
+        self.agent: Running = real.start("hello")
+        self.agent.wait_for("done", "idle", seconds=SECONDS)
+        self.real.api.wait_for(lambda asked: "hello" in asked.prompt)
+
+    def types(self, text: str) -> None:
+        """Letter by letter, then hands off."""
+        with self.agent.fleet.session(self.agent.agent, rate=0) as session:
+            for char in text:
+                session.keys(KeyEvent("space" if char == " " else char, text=char))
+                time.sleep(0.02)
+            session.ask("ping")
+        self.agent.shows(text.split()[-1])
+
+    def opens_menu(self) -> None:
+        self.types(MENUS[self.real.program])
+        time.sleep(0.7)
+        self.agent.press("enter")
+        wait_until(
+            lambda: self.agent.statuses()[-1].status == "blocked",
+            f"a menu being seen: {self.agent.screen()}",
+            seconds=20,
+        )
+
+    def ends(self, receipt: Receipt, seconds: float = SECONDS) -> Receipt:
+        return self.agent.fleet.wait_for_answer(receipt, seconds=seconds)
+
+    def asked(self) -> list[str]:
+        return [asked.prompt for asked in self.real.api.prompts()][1:]
+
+    def holds(self, text: str) -> Callable[[], bool]:
+        """Whether the text stands in the lower part of the screen."""
+
+        def found() -> bool:
+            lines = self.agent.screen().splitlines()
+            return any(text in line for line in lines[-10:])
+
+        return found
+
+
+@pytest.fixture
+def person(real: Real) -> Person:
+    return Person(real)
+
+
+def test_a_prompt_does_not_join_a_draft_which_comes_back(person: Person) -> None:
+    person.types(DRAFT)
+
+    receipt = person.ends(person.agent.prompt("count to three"))
+
+    assert (receipt.state, receipt.reason) == ("answered", "")
+    assert person.asked() == ["count to three"]
+    wait_until(person.holds(DRAFT), "the draft being back", seconds=20)
+    assert person.asked() == ["count to three"]
+
+
+def test_three_prompts_at_once_arrive_one_by_one_beside_a_draft(person: Person) -> None:
+    person.types(DRAFT)
+    texts = ["count to one", "count to two", "count to three"]
+
+    receipts = [person.agent.prompt(text) for text in texts]
+
+    assert [person.ends(receipt).state for receipt in receipts] == ["answered"] * 3
+    assert person.asked() == texts
+
+
+def test_a_menu_that_is_open_is_seen_and_nothing_is_typed_into_it(person: Person) -> None:
+    person.opens_menu()
+    assert person.agent.statuses()[-1].detail == "menu"
+
+    receipt = person.agent.prompt("count to three")
+
+    assert receipt.state == "queued"
+    assert "menu" in receipt.reason
+    assert person.agent.prompt("at once", now=True).state == "queued"
+    for _ in range(3):
+        person.agent.press("escape")
+        with contextlib.suppress(AssertionError):
+            wait_until(lambda: person.agent.statuses()[-1].status != "blocked", seconds=3)
+            break
+    assert person.ends(receipt).state == "answered"
+    assert sorted(person.asked()) == ["at once", "count to three"]
+
+
+def test_a_prompt_after_an_interruption_arrives_alone(person: Person) -> None:
+    first = person.agent.prompt("please [[slow 300 0.1]]")
+    person.real.api.wait_for(lambda asked: "slow" in asked.prompt)
+    person.agent.wait_for("working")
+    for _ in range(ESCAPES.get(person.real.program, 1)):
+        person.agent.press("escape")
+        time.sleep(0.3)
+
+    assert person.ends(first).state == "interrupted"
+    assert person.ends(person.agent.prompt("count to three")).state == "answered"
+    assert person.asked()[-1] == "count to three"
+
+
+@pytest.mark.parametrize(
+    "text", ["!touch PWNED", "/nosuch thing", "/model", "# a heading", "@nobody hello", "-x"]
+)
+def test_what_looks_like_a_command_is_text_or_refused(person: Person, text: str) -> None:
+    from fleet_tui.errors import Refused
+
+    try:
+        receipt = person.ends(person.agent.prompt(text))
+    except Refused:
+        assert person.asked() == []
+    else:
+        assert receipt.state == "answered", receipt
+        assert [asked.strip() for asked in person.asked()] == [text]
+    assert not (person.agent.worktree / "PWNED").exists()
+
+
+@pytest.mark.parametrize("text", ["a tail \\", "x" * 10_000, "one\ttwo", "several\n\nlines\nof text"])
+def test_a_text_arrives_as_it_is(person: Person, text: str) -> None:
+    given = person.agent.prompt(text)
+    receipt = person.ends(given)
+
+    assert receipt.state == "answered", receipt
+    (asked,) = person.asked()
+    assert asked.rstrip() == text or "tabs" in given.note
+
+
+@pytest.mark.parametrize("code", [400, 401])
+def test_a_turn_that_ends_in_an_error_is_not_answered(person: Person, code: int) -> None:
+    receipt = person.ends(person.agent.prompt(f"please [[fail {code}]]"))
+
+    assert receipt.state == "failed", receipt
+    assert receipt.reason
+
+
+def test_a_command_is_run_as_one_if_that_is_asked_for(person: Person) -> None:
+    receipt = person.agent.fleet.prompt(person.agent.id, MENUS[person.real.program], command=True)
+
+    assert person.ends(receipt).state == "answered"
+    person.agent.wait_for("blocked", detail="menu")
+    assert person.asked() == []
