@@ -188,8 +188,23 @@ class Judge:
 
     @property
     def calm_at(self) -> float:
-        """When its calm can be believed; 0 at once. A hook may tell of a turn before the program's own report does, and
-        an event of calm before its screen takes a prompt again."""
+        """When its calm can be believed; 0 at once. A hook or the screen may tell of a turn before what is gone by does,
+        and an event of calm before its screen takes a prompt again."""
+        return max(self._told_calm_at(), self._begun_at())
+
+    def _begun_at(self) -> float:
+        """When a turn that a lesser source has told of since must have been told by the better one, too."""
+        best = self._ranked()
+        if best is None or best.observed.status in _BUSY:
+            return 0.0
+        begun = [
+            seen.since
+            for seen in self._levels.values()
+            if seen.observed.status is Status.WORKING and seen.since > best.since
+        ]
+        return max(begun) + BEGIN_SECONDS if begun else 0.0
+
+    def _told_calm_at(self) -> float:
         event = self._levels.get(EVENT)
         if event is not None and event.observed.status not in _BUSY:
             return event.since + DRAWN_SECONDS

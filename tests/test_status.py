@@ -755,3 +755,24 @@ def test_words_about_a_menu_above_the_input_box_are_none() -> None:
     found.showed(["● Press Esc to cancel", *BOX], 1.1)
 
     assert judged(found, 1.2) == ("idle", "osc7501")
+
+
+def test_a_turn_that_only_the_screen_shows_yet_keeps_calm_from_being_believed() -> None:
+    """A title may lag behind the screen: what was submitted meanwhile is not through."""
+    judge = Judge(
+        Signals(
+            False,
+            title=(Rule("ready", Status.IDLE, match="Ready"), Rule("works", Status.WORKING, match="Working")),
+            screen=(Rule("spinner", Status.WORKING, match="esc to cancel"),),
+        )
+    )
+    judge.titled("Ready", 1.0)
+    judge.settle(9.0)
+    assert judge.calm_at <= 9.0
+
+    judge.showed(["esc to cancel"], 10.0)
+    judge.settle(10.0)
+    assert judge.status().status in (Status.IDLE, Status.DONE)
+    assert judge.calm_at > 10.0
+    judge.showed([""], 11.0)
+    assert judge.calm_at <= 11.0
