@@ -238,16 +238,16 @@ def _beside_edge(rule: BoxRule, grid: _Grid, cursor: Cursor) -> tuple[int, int, 
 
 
 def _on_ground(rule: BoxRule, grid: _Grid, cursor: Cursor) -> tuple[int, int, int] | None:
-    if grid.ground(cursor.y, 0) == -1:
-        return None
-    first, end = cursor.y, cursor.y + 1
-    while first and grid.ground(first - 1, 0) != -1:
+    """From the last row above the cursor that begins as a box does: a list of completions may touch it."""
+    starts = (*rule.prefixes, *rule.modes)
+    first = end = cursor.y
+    while grid.ground(first, 0) != -1 and grid.text(first, 0, rule.column) not in starts:
         first -= 1
+        if first < 0:
+            return None
     while end < len(grid) and grid.ground(end, 0) != -1:
         end += 1
-    starts = (*rule.prefixes, *rule.modes)
-    first = next((y for y in range(first, cursor.y + 1) if grid.text(y, 0, rule.column) in starts), -1)
-    return (first, end, rule.column) if first >= 0 else None
+    return (first, end, rule.column) if grid.ground(first, 0) != -1 else None
 
 
 _FINDERS = {"lines": _between_lines, "edge": _beside_edge, "ground": _on_ground}

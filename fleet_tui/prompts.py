@@ -40,6 +40,8 @@ RESTORE_SECONDS = 0.6
 RESTORES_ITSELF_SECONDS = 3.0
 """How long a program that brings drafts back by itself is given for it."""
 RESTORE_PRESSES = 5
+WORDS_SECONDS = 1.0
+"""How long a program may take to show what went wrong, after it said that something did."""
 MOMENT_SECONDS = 2.0
 """What hinders a prompt for less than this is not told."""
 HANDS_OFF_SECONDS = 3.0
@@ -128,6 +130,8 @@ class _Prompt:
     """Its text is being taken out again."""
     has_kept_draft: bool = False
     """A draft could not be set aside for it."""
+    ended_at: float | None = None
+    """Since when its turn is known to have failed."""
     hindered_at: float | None = None
     """Since when something hinders it."""
     told: str = ""
@@ -564,9 +568,17 @@ class Prompts:
             steps = self._confirm(prompt, now, program)
         if prompt.state is ReceiptState.ACCEPTED and program.busy > prompt.busy_before:
             end = self._end_of_turn(prompt, program)
-            if end is not None and self._is_believed(now, program):
+            if end is not None and self._is_believed(now, program) and self._is_worded(prompt, end, now):
                 steps.append(self._move(prompt, *end))
         return steps
+
+    def _is_worded(self, prompt: _Prompt, end: tuple[ReceiptState, str], now: float) -> bool:
+        """A program may report an error before its screen says which."""
+        if end != (ReceiptState.FAILED, ""):
+            return True
+        prompt.ended_at = now if prompt.ended_at is None else prompt.ended_at
+        self._soon(prompt.ended_at + WORDS_SECONDS)
+        return now >= prompt.ended_at + WORDS_SECONDS
 
     def _end_of_turn(self, prompt: _Prompt, program: Program) -> tuple[ReceiptState, str] | None:
         """How the program's turn has ended; None while it goes on."""

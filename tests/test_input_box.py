@@ -164,6 +164,15 @@ def test_a_pointer_in_a_menu_between_rules_is_no_box() -> None:
     assert box("claude", screen).state is BoxState.NONE
 
 
+def test_a_list_of_completions_above_the_box_is_no_part_of_it() -> None:
+    screen = Screen(80, 12)
+    ground = "\x1b[48;5;236m\x1b[K"
+    rows = [f"{ground}› /model  choose what model to use", ground, f"{ground}› /model", f"{ground}\x1b[0m"]
+    screen.feed(("\r\n".join(rows) + "\x1b[3;9H").encode())
+
+    assert box("codex", screen).text == "/model"
+
+
 def test_what_a_profile_says_of_its_box_survives_the_way_to_the_screen_server() -> None:
     signals = profiles.load("claude").signals
 

@@ -169,6 +169,7 @@ def test_a_turn_that_ends_in_an_error_is_not_answered(person: Person, code: int)
 def test_a_command_is_run_as_one_if_that_is_asked_for(person: Person) -> None:
     receipt = person.agent.fleet.prompt(person.agent.id, MENUS[person.real.program], command=True)
 
-    assert person.ends(receipt).state == "answered"
+    receipt = person.ends(receipt)
+    assert receipt.state == "answered", receipt
     person.agent.wait_for("blocked", detail="menu")
     assert person.asked() == []
