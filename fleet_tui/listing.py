@@ -155,7 +155,12 @@ def _record(agent: Agent, used: Usage | None, spent: Spending | None, prompts: P
         "status_source": evidence.source if evidence else "",
         "status_text": evidence.text if evidence else "",
         "choices": [list(choice) for choice in evidence.choices] if evidence else [],
-        "prompts": {"queued": prompts.queued, "last": prompts.last, "reason": prompts.reason},
+        "prompts": {
+            "queued": prompts.queued,
+            "last": prompts.last,
+            "reason": prompts.reason,
+            "waits": prompts.waits,
+        },
         "pid": agent.pid if not agent.has_ended else None,
         "cpu": round(used.cpu, 1) if used else 0.0,
         "memory": used.memory if used else 0,
@@ -196,6 +201,7 @@ def table(
     projects: bool,
     spent: Mapping[str, Spending] | None = None,
     problems: Mapping[str, str] | None = None,
+    prompts: Mapping[str, Prompted] | None = None,
 ) -> str:
     """The agents with their totals, as wide as the terminal; what matters least goes first where it is narrow."""
     problems = problems or {}
@@ -211,6 +217,7 @@ def table(
             spent.get(agent.id, Spending()),
             now,
             problems.get(agent.id, ""),
+            (prompts or {}).get(agent.id, Prompted()),
         )
         for agent in agents
     }
@@ -374,7 +381,7 @@ LEAST_FIRST = ("BATCH", "COST", "CTX", "AGENT", "AGE", "CPU%", "MEM", "PROJECT")
 
 
 def _cells(
-    agent: Agent, batch: str, used: Usage, spent: Spending, now: float, problem: str
+    agent: Agent, batch: str, used: Usage, spent: Spending, now: float, problem: str, prompts: Prompted
 ) -> dict[str, str]:
     ended = agent.ended_at if agent.has_ended and agent.ended_at else now
     cells = (
@@ -389,17 +396,19 @@ def _cells(
         percent(spent),
         dollars(spent.cost),
         age(ended - agent.created_at),
-        " ".join(_last_cell(agent, problem).split()),
+        " ".join(_last_cell(agent, problem, prompts).split()),
     )
     return {column: flat(cell) for column, cell in zip(COLUMNS, cells, strict=True)}
 
 
-def _last_cell(agent: Agent, problem: str) -> str:
+def _last_cell(agent: Agent, problem: str, prompts: Prompted) -> str:
     if problem:
         return f"! {problem} (fleet list --repair)"
     if agent.status in {Status.FAILED, Status.LOST, Status.INTERRUPTED}:
         return agent.status_detail
-    return lost(agent) or agent.prompt[:MOST_SHOWN]
+    hindrance = prompts.hindrance(agent.status)
+    waits = f"{prompts.queued} queued: {hindrance}" if hindrance else ""
+    return lost(agent) or waits or agent.prompt[:MOST_SHOWN]
 
 
 def _columns(rows: Sequence[Mapping[str, str]], left_out: set[str], width: int) -> list[str]:

@@ -306,6 +306,16 @@ class Prompted:
     last: str = ""
     """The state of the newest one."""
     reason: str = ""
+    waits: str = ""
+    """What the first of those that wait is waiting for."""
+
+    def hindrance(self, status: Status) -> str:
+        """What prompts wait for, where an agent's status does not say so already."""
+        return self.waits if self.queued and status in _TYPED_TO else ""
+
+
+_TYPED_TO = frozenset({Status.IDLE, Status.DONE, Status.ERROR, Status.UNKNOWN})
+"""What would be expected to take a prompt."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -511,10 +511,14 @@ class Store:
             # With one max() in a query, SQLite takes plain columns from the row that has it.
             rows = self._db.execute(
                 "select receipt.agent, sum(receipt.state = 'queued') as queued, receipt.state, receipt.reason, "  # noqa: S608 - constants
-                "max(receipt.rowid) from receipt join agent on agent.id = receipt.agent "
+                "(select first.reason from receipt as first where first.agent = receipt.agent "
+                "and first.state = 'queued' order by first.rowid limit 1) as waits, max(receipt.rowid) from receipt join agent on agent.id = receipt.agent "
                 f"where agent.status not in ({_ENDED}) group by receipt.agent"
             )
-            return {row["agent"]: Prompted(row["queued"], row["state"], row["reason"]) for row in rows}
+            return {
+                row["agent"]: Prompted(row["queued"], row["state"], row["reason"], row["waits"] or "")
+                for row in rows
+            }
 
     def receipts(self, agent_id: str, limit: int = 100) -> list[Receipt]:
         """The newest prompts of an agent, oldest first."""

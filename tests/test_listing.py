@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from fleet_tui import listing
-from fleet_tui.models import Agent, Contents, Ignored, InTrash, Spending, Status, Trash, Usage
+from fleet_tui.models import Agent, Contents, Ignored, InTrash, Prompted, Spending, Status, Trash, Usage
 
 pytestmark = pytest.mark.pure
 
@@ -42,6 +42,7 @@ def table(
     color: bool = False,
     projects: bool = False,
     spent: Mapping[str, Spending] | None = None,
+    prompts: Mapping[str, Prompted] | None = None,
 ) -> list[str]:
     text = listing.table(
         agents,
@@ -52,6 +53,7 @@ def table(
         grouped=grouped,
         projects=projects,
         spent=spent,
+        prompts=prompts,
     )
     return text.split("\n")
 
@@ -344,3 +346,13 @@ def test_tokens_are_short(count: int, shown: str) -> None:
 )
 def test_a_cost_is_in_cents(cost: float | None, shown: str) -> None:
     assert listing.dollars(cost) == shown
+
+
+def test_a_prompt_that_waits_for_no_evident_reason_says_for_what() -> None:
+    waiting = {ONE.id: Prompted(2, "queued", "", waits="its input box holds a draft")}
+
+    idle = table(replace(ONE, status=Status.IDLE), prompts=waiting, width=160)
+    working = table(replace(ONE, status=Status.WORKING), prompts=waiting, width=160)
+
+    assert "2 queued: its input box holds a draft" in idle[1]
+    assert "queued" not in working[1]

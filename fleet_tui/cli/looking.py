@@ -74,6 +74,7 @@ def _listing(fleet: Fleet, *, grouped: bool, everywhere: bool, color: bool, as_j
     return listing.table(
         agents, usage, now=time.time(), width=width, color=color, grouped=grouped,
         projects=len({agent.project for agent in agents}) > 1, spent=spent, problems=problems,
+        prompts=fleet.prompted(),
     )  # fmt: skip
 
 

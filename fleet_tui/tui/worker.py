@@ -6,6 +6,7 @@ what it has started lives on. Loads no Textual.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import socket
 import sys
@@ -21,6 +22,7 @@ from fleet_tui import paths, profiles
 from fleet_tui.errors import FleetError, NotBegun, StoreError
 from fleet_tui.fleet import Fleet
 from fleet_tui.models import Agent, Base, Evidence, Receipt
+from fleet_tui.prompt_text import TextRule
 from fleet_tui.tui.exchange import Answer, Call, Failure, Step, Surroundings, Tool, Watch
 from fleet_tui.tui.lookout import Lookout
 from fleet_tui.usage import Sampler
@@ -66,10 +68,20 @@ class Verbs:
     def fork(self, tell: Tell, agent: str, name: str, **options: Any) -> list[Agent]:
         return [self._fleet.fork(agent, name, on_progress=_telling(tell), **options)]
 
-    def prompt(self, tell: Tell, ids: Sequence[str], text: str, now: bool = False) -> list[Receipt]:
+    def prompt(
+        self, tell: Tell, ids: Sequence[str], text: str, now: bool = False, command: bool = False
+    ) -> list[Receipt]:
         if len(ids) == 1:
-            return [self._fleet.prompt(ids[0], text, now=now)]
-        return self._fleet.broadcast(self._agents(ids), text, now=now)
+            return [self._fleet.prompt(ids[0], text, now=now, command=command)]
+        return self._fleet.broadcast(self._agents(ids), text, now=now, command=command)
+
+    def text_rules(self, tell: Tell, names: Sequence[str]) -> list[TextRule]:
+        """What programs of these profiles make of some texts."""
+        found: list[TextRule] = []
+        for name in names:
+            with contextlib.suppress(FleetError):
+                found += profiles.load(name).signals.texts
+        return found
 
     def prompts(self, tell: Tell, agent: str) -> tuple[list[Receipt], list[dict[str, Any]]]:
         """Those that an agent was given, and those that wait for it."""

@@ -13,11 +13,13 @@ from textual.pilot import Pilot
 from textual.widgets import Label
 
 from fleet_tui.models import FleetState, Status, Wish
+from fleet_tui.prompt_text import TextRule
 from fleet_tui.tui.exchange import Step
 from fleet_tui.tui.screens.answer import AnswerDialog, touched
 from fleet_tui.tui.screens.fan_out import FanOut, Preview
 from fleet_tui.tui.screens.help import AllKeys
 from fleet_tui.tui.screens.progress import ProgressDialog
+from fleet_tui.tui.screens.prompt import PromptDialog
 from fleet_tui.tui.screens.why import WhyDialog
 from tests.tui import states
 from tests.tui.stage import StageApp, until
@@ -237,3 +239,34 @@ def changed(name: str, wish: Wish, worktree: Path) -> FleetState:
         for one in states.SMALL.agents
     )
     return replace(states.SMALL, agents=agents)
+
+
+def test_a_prompt_that_is_a_command_is_called_one_before_it_is_sent() -> None:
+    async def go(app: StageApp, pilot: Pilot[None]) -> None:
+        await pilot.press("p")
+        await until(pilot, lambda: isinstance(app.screen, PromptDialog))
+        dialog = app.screen
+        assert isinstance(dialog, PromptDialog)
+        await pilot.press("exclamation_mark", "l")
+        await until(pilot, lambda: "text_rules" in [asked[0] for asked in app.worker.asked])
+        dialog.know([TextRule("^!", command=True, before=" ")])
+        await until(pilot, lambda: "run as command" in text_of(app))
+        assert "command" in text_of(app)
+        await pilot.press("ctrl+r")
+        await until(pilot, lambda: app.worker.asked[-1][0] == "prompt")
+        assert app.worker.asked[-1][2] == "!l"
+        assert app.worker.asked[-1][3] == {"now": False, "command": True}
+
+    on_stage(go)
+
+
+def test_an_ordinary_prompt_asks_for_no_rules_and_is_no_command() -> None:
+    async def go(app: StageApp, pilot: Pilot[None]) -> None:
+        await pilot.press("p")
+        await until(pilot, lambda: isinstance(app.screen, PromptDialog))
+        await pilot.press("l", "s", "ctrl+r")
+        await until(pilot, lambda: bool(app.worker.asked))
+        assert [asked[0] for asked in app.worker.asked] == ["prompt"]
+        assert app.worker.asked[-1][3] == {"now": False}
+
+    on_stage(go)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from fleet_tui import choosing
 from fleet_tui.errors import FleetError
-from fleet_tui.models import Agent, Receipt, Status
+from fleet_tui.models import Agent, Receipt, ReceiptState, Status
 from fleet_tui.tui.exchange import Surroundings
 from fleet_tui.tui.feeds import WorkerCrashed, WorkerLink
 from fleet_tui.tui.screens.answer import OPEN, WHY, AnswerDialog
@@ -193,23 +193,33 @@ class AgentActions:
             self._nobody("to send a prompt to")
             return
 
-        def send(prompt: tuple[str, bool] | None) -> None:
+        def send(prompt: tuple[str, bool, bool] | None) -> None:
             if prompt is not None:
                 self._start(self._send(targets, *prompt))
 
-        self._desk.app.push_screen(PromptDialog(targets, self._prompts(), text), send)
+        def ask_rules(dialog: PromptDialog) -> None:
+            self._start(self._tell_rules(dialog, sorted({agent.profile for agent in targets})))
 
-    async def _send(self, targets: Sequence[Agent], text: str, now: bool) -> None:
+        self._desk.app.push_screen(PromptDialog(targets, self._prompts(), text, ask_rules), send)
+
+    async def _tell_rules(self, dialog: PromptDialog, profiles: Sequence[str]) -> None:
+        dialog.know(await self._worker.call("text_rules", profiles))
+
+    async def _send(self, targets: Sequence[Agent], text: str, now: bool, command: bool = False) -> None:
         self._written.append(text)
+        more: dict[str, Any] = {"command": True} if command else {}
         receipts: list[Receipt] = await self._worker.call(
-            "prompt", [agent.id for agent in targets], text, now=now
+            "prompt", [agent.id for agent in targets], text, now=now, **more
         )
-        refused = [receipt for receipt in receipts if receipt.state == "refused"]
+        refused = [receipt for receipt in receipts if receipt.state == ReceiptState.REFUSED]
         got = [agent for agent, receipt in zip(targets, receipts, strict=True) if receipt not in refused]
-        queued = any(receipt.state == "queued" for receipt in receipts)
+        reasons = {receipt.reason for receipt in receipts if receipt.state == ReceiptState.QUEUED}
+        notes = "; ".join(sorted({receipt.note for receipt in receipts if receipt.note}))
         if got:
             who = _names(got)
-            self._desk.notify(f"queued: {who} gets it when idle" if queued else f"sent to {who}")
+            why = f" ({reasons.pop()})" if len(reasons) == 1 and reasons != {""} else ""
+            words = f"queued: {who} gets it when idle{why}" if reasons or why else f"sent to {who}"
+            self._desk.notify(f"{words}; {notes}" if notes else words)
         if refused:
             who = _names([agent for agent in targets if agent not in got])
             self._desk.notify(refused[0].reason, title=f"not taken: {who}", severity="error", timeout=8)
@@ -264,7 +274,8 @@ class AgentActions:
 
         async def work() -> None:
             given, waiting = await self._worker.call("prompts", agent.id)
-            dialog = QueueDialog(agent, given, [Waiting(entry["prompt"], entry["text"]) for entry in waiting])
+            shown = [Waiting(entry["prompt"], entry["text"], entry.get("reason", "")) for entry in waiting]
+            dialog = QueueDialog(agent, given, shown)
             self._desk.app.push_screen(dialog, lambda said: self._change_queue(agent, said))
 
         self._start(work())
@@ -277,7 +288,7 @@ class AgentActions:
             self._ask("taken back", "cancel", agent.id, waiting.id)
             return
 
-        def reword(prompt: tuple[str, bool] | None) -> None:
+        def reword(prompt: tuple[str, bool, bool] | None) -> None:
             if prompt is not None:
                 self._ask("changed", "reword", agent.id, waiting.id, prompt[0])
 

@@ -2,28 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from textual import on
 from textual.binding import Binding
 from textual.widget import Widget
 
 from fleet_tui.models import Agent, Status
+from fleet_tui.prompt_text import TextRule, is_command
 from fleet_tui.tui.screens.dialog import Dialog, chip
 from fleet_tui.tui.widgets.lines import Line, clean
 from fleet_tui.tui.widgets.prompt_area import PromptArea
 
 
-class PromptDialog(Dialog[tuple[str, bool]]):
-    """Gives the text, and whether it is to be typed at once rather than when the agent is idle."""
+class PromptDialog(Dialog[tuple[str, bool, bool]]):
+    """Gives the text, whether it is to be typed at once rather than when the agent is idle, and whether the program
+    is to run it as a command."""
 
     BINDINGS = [  # noqa: RUF012 - Textual\'s own way
         Binding("ctrl+s", "send", show=False, priority=True),
         Binding("ctrl+n", "send_now", show=False, priority=True),
+        Binding("ctrl+r", "send_command", show=False, priority=True),
     ]
 
-    def __init__(self, targets: Sequence[Agent], history: Sequence[str], text: str = "") -> None:
+    def __init__(
+        self,
+        targets: Sequence[Agent],
+        history: Sequence[str],
+        text: str = "",
+        ask_rules: Callable[[PromptDialog], None] | None = None,
+    ) -> None:
         super().__init__()
+        self._ask_rules = ask_rules
+        """Asks what the targets take for a command; once, when a text looks like one."""
+        self._rules: Sequence[TextRule] = ()
         self._targets = targets
         self._history = history
         self._text = text
@@ -33,6 +45,8 @@ class PromptDialog(Dialog[tuple[str, bool]]):
         names = ", ".join(clean(agent.name) for agent in self._targets)
         busy = sum(agent.status not in (Status.IDLE, Status.DONE) for agent in self._targets)
         right: Line = ((f"{busy} busy: queued until idle", "muted"),) if busy else ()
+        if self._is_command:
+            right = (("command", "bold warning"), (": ↵ sends it as text", "muted"))
         return (("Prompt", "bold foreground"), (f"  to {names}", "muted")), right
 
     def body(self) -> Iterable[Widget]:
@@ -44,7 +58,28 @@ class PromptDialog(Dialog[tuple[str, bool]]):
         area.focus()
         area.move_cursor(area.document.end)
 
+    @property
+    def _is_command(self) -> bool:
+        if not self.is_attached or not self._rules:
+            return False
+        return is_command(self.query_one(PromptArea).text, self._rules)
+
+    def know(self, rules: Sequence[TextRule]) -> None:
+        self._rules = rules
+        self.entitle()
+
+    @on(PromptArea.Changed)
+    def _look_for_command(self) -> None:
+        lead = self.query_one(PromptArea).text.lstrip()[:1]
+        if self._ask_rules is not None and lead and not lead.isalnum():
+            ask, self._ask_rules = self._ask_rules, None
+            ask(self)
+        elif self._rules:
+            self.entitle()
+
     def hints(self) -> Sequence[tuple[str, str]]:
+        if self._is_command:
+            return ("ctrl+r", "run as command"), ("shift+↵", "new line"), ("esc", "cancel")
         return ("shift+↵", "new line"), ("ctrl+↑", "earlier"), ("ctrl+n", "even if busy"), ("esc", "cancel")
 
     def primary(self) -> Line:
@@ -52,14 +87,17 @@ class PromptDialog(Dialog[tuple[str, bool]]):
 
     @on(PromptArea.Submitted)
     def action_send(self) -> None:
-        self._finish(now=False)
+        self._finish()
 
     def action_send_now(self) -> None:
         self._finish(now=True)
 
-    def _finish(self, *, now: bool) -> None:
+    def action_send_command(self) -> None:
+        self._finish(command=self._is_command)
+
+    def _finish(self, *, now: bool = False, command: bool = False) -> None:
         text = self.query_one(PromptArea).text
         if text.strip():
-            self.dismiss((text, now))
+            self.dismiss((text, now, command))
         else:
             self.app.bell()

@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from textual import events
 from textual.widget import Widget
 
-from fleet_tui.models import Agent, Receipt
+from fleet_tui.models import Agent, Receipt, ReceiptState
 from fleet_tui.tui.screens.dialog import Dialog
 from fleet_tui.tui.widgets.lines import Line, Lines, clean, fit
 from fleet_tui.values import dataclass
 
 SHOWN = 12
-_ROLES = {
-    "queued": "muted",
-    "typed": "primary",
-    "accepted": "primary",
-    "answered": "success",
-    "refused": "error",
+_ROLES: Mapping[str, str] = {
+    ReceiptState.QUEUED: "muted",
+    ReceiptState.TYPED: "primary",
+    ReceiptState.ACCEPTED: "primary",
+    ReceiptState.ANSWERED: "success",
+    ReceiptState.FAILED: "error",
+    ReceiptState.INTERRUPTED: "warning",
+    ReceiptState.UNKNOWN: "warning",
+    ReceiptState.REFUSED: "error",
 }
 
 
@@ -26,6 +29,8 @@ _ROLES = {
 class Waiting:
     id: str
     text: str
+    reason: str = ""
+    """What it waits for."""
 
 
 class Prompts(Lines):
@@ -42,13 +47,13 @@ class Prompts(Lines):
         found = [self._line(" ", one.state, one.text, one.reason, width) for one in self._given]
         for place, one in enumerate(self.waiting):
             bar = "▌" if place == self.selected else " "
-            found.append(self._line(bar, "queued", one.text, "", width))
+            found.append(self._line(bar, ReceiptState.QUEUED, one.text, one.reason, width))
         return (found or [((" it has been given no prompt", "muted"),)])[-height:]
 
     def _line(self, bar: str, state: str, text: str, reason: str, width: int) -> Line:
         words = clean(" ".join(text.split()))
         more: Line = ((f"  {clean(reason)}", "muted"),) if reason else ()
-        return fit(((bar, "bar"), (f" {state:<9} ", _ROLES.get(state, "")), (words, ""), *more), width)
+        return fit(((bar, "bar"), (f" {state:<11} ", _ROLES.get(state, "")), (words, ""), *more), width)
 
 
 class QueueDialog(Dialog[tuple[str, Waiting]]):

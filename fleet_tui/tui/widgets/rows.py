@@ -13,7 +13,7 @@ from rich.cells import cell_len
 
 from fleet_tui import names
 from fleet_tui.listing import age, memory, percent, word
-from fleet_tui.models import Agent, Batch, FleetState, Prompted, Status
+from fleet_tui.models import Agent, Batch, FleetState, Prompted, ReceiptState, Status
 from fleet_tui.tui.exchange import Sights
 from fleet_tui.tui.widgets.lines import Line, Part, both_ends, clean, fit, key, length, wrap
 from fleet_tui.tui.widgets.statuses import RANK, ROLES, counts, glyph, needs
@@ -311,18 +311,28 @@ def full_row(row: AgentRow, look: Look, width: int) -> list[Line]:
         lines += _question(agent, look, width, indent, shown_word)
     else:
         text = (says(agent, look.sights), "muted")
-        said = (*indent, (shown_word, role), *prompted(look.prompts.get(agent.id)), ("  ", ""), text)
+        said = (
+            *indent,
+            (shown_word, role),
+            *prompted(look.prompts.get(agent.id), agent.status),
+            ("  ", ""),
+            text,
+        )
         lines.append(both_ends(said, _usage(agent, look), width))
     return [_tinted(line, "sel", width) for line in lines] if is_selected else lines
 
 
-def prompted(prompts: Prompted | None) -> Line:
-    """What is to be known of an agent's prompts: that some wait, or that one has not arrived."""
+def prompted(prompts: Prompted | None, status: Status = Status.WORKING) -> Line:
+    """What is to be known of an agent's prompts: that some wait and for what, or that one has not arrived."""
     if prompts is None:
         return ()
-    if prompts.last == "refused" and prompts.reason != "cancelled":
+    if prompts.last == ReceiptState.REFUSED and prompts.reason != "cancelled":
         return (("  prompt refused", "error"),)
-    return ((f"  {prompts.queued} queued", "muted"),) if prompts.queued else ()
+    if not prompts.queued:
+        return ()
+    hindrance = prompts.hindrance(status)
+    why = f": {clean(hindrance)}" if hindrance else ""
+    return ((f"  {prompts.queued} queued{why}", "warning" if why else "muted"),)
 
 
 def _question(agent: Agent, look: Look, width: int, indent: Line, shown_word: str) -> list[Line]:
