@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -252,6 +253,10 @@ def test_every_kind_of_change_of_a_link_is_told(repo: Path, place: Path) -> None
     link.write_text(f"gitdir: {os.path.relpath(git_dir / 'worktrees' / 'side', place)}\n")
     assert git.link_problem(git_dir, place) == ""
     link.write_text(made)
+    (git_dir / "worktrees" / "side" / "commondir").unlink()
+    os.mkfifo(git_dir / "worktrees" / "side" / "commondir")
+    assert git.link_problem(git_dir, place) == "its entry in the repository was changed"
+    (git_dir / "worktrees" / "side" / "commondir").unlink()
     (git_dir / "worktrees" / "side" / "commondir").write_text("/elsewhere\n")
     assert git.link_problem(git_dir, place) == "its entry in the repository was changed"
 
@@ -339,6 +344,23 @@ def discard(repo: Path, place: Path, tmp_path: Path) -> git.Trashed:
         repo_root=repo,
         git_dir=repo / ".git",
     )
+
+
+def test_bringing_back_a_deleted_folder_uses_the_users_repository_only(
+    repo: Path, place: Path, trap: Trap, tmp_path: Path
+) -> None:
+    commit(place, {".gitattributes": traps.FILTERED})
+    planted = tmp_path / "planted.git"
+    call(repo, "clone", "--quiet", "--bare", str(repo), str(planted))
+    for key in ("smudge", "fsmonitor", "hooksPath"):
+        traps.plant_in(planted / "config", PLANTS[key], trap)
+    (repo / ".git" / "worktrees" / "side" / "commondir").write_text(f"{planted}\n")
+    shutil.rmtree(place)
+
+    restored = git.from_trash(discard(repo, place, tmp_path).path)
+
+    assert (restored.branch, (place / "new.txt").read_text()) == ("side", "new\n")
+    assert not trap.has_sprung
 
 
 def test_emptying_does_not_start_git_in_a_planted_submodule(

@@ -63,16 +63,11 @@ def admin_of(worktree: Path) -> Admin | None:
 
 
 def read_link(path: Path) -> str:
-    """What a `.git` file says; empty for anything else. An agent can put anything there: a pipe must not block."""
+    """What a `.git` file says; empty for anything else."""
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        return read_line(path, MOST_LINK)
     except OSError:
         return ""
-    try:
-        text = os.read(descriptor, MOST_LINK) if stat.S_ISREG(os.fstat(descriptor).st_mode) else b""
-    finally:
-        os.close(descriptor)
-    return text.decode("utf-8", "surrogateescape").rstrip("\n")
 
 
 def entry(git_dir: Path, worktree: Path, mark: str = "") -> Admin:
@@ -106,8 +101,7 @@ def link_problem(git_dir: Path, worktree: Path, mark: str = "") -> str:
     named = None if link.is_symlink() else admin_of(worktree)
     if named is None or not _is_same(named.folder, made.folder):
         return "its .git was changed"
-    common = read_line(made.folder / "commondir")
-    if common and not _is_same(made.folder / common, git_dir):
+    if not _is_same(made.folder / read_line(made.folder / "commondir"), git_dir):
         return "its entry in the repository was changed"
     return ""
 
@@ -176,12 +170,18 @@ def _existing(git_dir: Path, worktree: Path, mark: str) -> Admin:
     return admin
 
 
-def read_line(path: Path) -> str:
-    """A file's only line; empty if there is no such file."""
+def read_line(path: Path, most: int = -1) -> str:
+    """A file's only line; empty if there is no such file. An agent may have put anything there: a pipe must not block."""
     try:
-        return path.read_bytes().decode("utf-8", "surrogateescape").rstrip("\n")
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except FileNotFoundError:
         return ""
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        return ""
+    with open(descriptor, "rb") as file:  # noqa: PTH123 - there is no path to a descriptor
+        text = file.read(most)
+    return text.decode("utf-8", "surrogateescape").rstrip("\n")
 
 
 def write(path: Path, text: str) -> None:

@@ -248,7 +248,14 @@ def from_trash(trashed_path: Path) -> Restored:
     if not item.has_folder:
         here = ("--git-dir", str(admin.folder), "--work-tree", str(item.original))
         # A checkout, so with the filters of the repository, like that which made the worktree.
-        output(item.original, *here, "checkout-index", "--all", "--quiet", "--index", trusted=True)
+        variables = {"GIT_COMMON_DIR": str(admin.git_dir)}
+        output(
+            item.original,
+            *here,
+            *("checkout-index", "--all", "--quiet", "--index"),
+            variables=variables,
+            trusted=True,
+        )
         note = note or "its folder was gone, so the files are as its index had them"
     (admin.folder / "locked").unlink(missing_ok=True)
     # All that an emptying which was cut off has put aside is back in its place.
