@@ -252,6 +252,19 @@ def test_a_branch_says_how_far_it_has_come_in_the_room_there_is() -> None:
     assert "branch  refactor-auth-A from e41c0d2" in about(46, ahead=None), "while it is not known"
 
 
+def test_a_changed_git_file_is_named_where_the_changes_would_be() -> None:
+    changed = {states.SMALL.agents[0].id: "its .git was changed"}
+    assert "branch  refactor-auth-A ! its .git was changed" in about(60, link_problems=changed)
+    assert any(line.endswith("… ! its .git was changed") for line in about(42, LONG, link_problems=changed))
+    agent = states.SMALL.agents[0]
+    sights = replace(states.SIGHTS, link_problems=changed)
+    for width in (76, 120):
+        row = AgentRow(agent, agent.name, 12)
+        drawn = plain([line for line, _ in draw([row], Look(sights=sights), width, 30)])
+        assert any("! .git" in line for line in drawn)
+        assert not any("+" in line for line in drawn)
+
+
 def test_the_log_has_times_where_there_are_deeds_and_lines_where_there_are_none() -> None:
     shown = about(46)
     assert shown[-1].endswith("Bash pytest -q tests/auth")
