@@ -91,27 +91,37 @@ def linked(git_dir: Path, worktree: Path, mark: str = "") -> Admin:
 
 
 def link_problem(git_dir: Path, worktree: Path, mark: str = "") -> str:
-    """Why a worktree is not connected with the entry that was made for it, in a few words; empty if it is."""
-    made = entry(git_dir, worktree, mark)
+    """Why a worktree does not lead to the entry that was made for it, in a few words; empty if it does, also where git
+    has pruned that entry."""
     link = worktree / ".git"
-    if not os.path.lexists(link):
+    try:
+        kind = link.lstat().st_mode
+    except OSError:
         return "its .git is gone"
-    if link.is_dir() and not link.is_symlink():
+    if stat.S_ISDIR(kind):
         return "its .git was replaced by a folder"
-    named = None if link.is_symlink() else admin_of(worktree)
+    made = entry(git_dir, worktree, mark)
+    named = admin_of(worktree) if stat.S_ISREG(kind) else None
     if named is None or not _is_same(named.folder, made.folder):
         return "its .git was changed"
-    if not _is_same(made.folder / read_line(made.folder / "commondir"), git_dir):
+    if not _is_common(made) and made.folder.is_dir():
         return "its entry in the repository was changed"
     return ""
+
+
+def _is_common(admin: Admin) -> bool:
+    """Whether an entry leads to the repository that it is in."""
+    said = read_link(admin.folder / "commondir")
+    return said == "../.." or _is_same(admin.folder / said, admin.git_dir)
 
 
 def link_problems(git_dirs: Mapping[str, Path], agents: Iterable[Agent]) -> dict[str, str]:
     """`link_problem` of those agents that have one, by id; `git_dirs` are their repositories by our records."""
     found = {}
+    there = {git_dir for git_dir in set(git_dirs.values()) if git_dir.is_dir()}
     for agent in agents:
         git_dir, worktree = git_dirs.get(agent.id), Path(agent.worktree)
-        if git_dir is not None and agent.has_worktree and worktree.is_dir() and git_dir.is_dir():
+        if git_dir in there and agent.has_worktree and worktree.is_dir():
             problem = link_problem(git_dir, worktree, agent.id)
             if problem:
                 found[agent.id] = problem
@@ -119,7 +129,7 @@ def link_problems(git_dirs: Mapping[str, Path], agents: Iterable[Agent]) -> dict
 
 
 def _is_same(one: Path, other: Path) -> bool:
-    return os.path.realpath(one) == os.path.realpath(other)
+    return one == other or os.path.realpath(one) == os.path.realpath(other)
 
 
 def relink(git_dir: Path, worktree: Path, mark: str = "") -> bool:
@@ -142,7 +152,7 @@ def admins(git_dir: Path) -> list[Admin]:
 
 def connect(admin: Admin, worktree: Path) -> None:
     """Let entry and worktree name each other, in the way, absolute or relative, that the entry uses."""
-    if not _is_same(admin.folder / read_line(admin.folder / "commondir"), admin.git_dir):
+    if not _is_common(admin):
         write(admin.folder / "commondir", "../..\n")
     is_relative = bool(admin.link) and not admin.link.startswith("/")
     place = real(worktree)
