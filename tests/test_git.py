@@ -805,6 +805,14 @@ def test_a_repository_that_was_moved_finds_its_worktrees_again(
     assert git.discover(place).root == moved
 
 
+def test_a_folder_that_cannot_be_connected_is_told(repo: Path, trees: Path) -> None:
+    stray = trees / "stray"
+    stray.mkdir(parents=True)
+    (stray / ".git").write_text(f"gitdir: {trees}\n")
+
+    assert any(line.startswith("not repaired: ") for line in git.repair(git.discover(repo), [stray]))
+
+
 def wait_until(condition: Callable[[], bool], seconds: float = 20) -> None:
     deadline = time.monotonic() + seconds
     pause = threading.Event()
