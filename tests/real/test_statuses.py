@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+from fleet_tui.signals import flat
 from tests.holders import wait_until
 from tests.real.agents import Real, Running
 
@@ -38,6 +39,8 @@ EMPTY = {
 """What stands in an empty input box."""
 ASK = {"codex": "please [[escape touch one.txt]]"}
 PICKER = {"opencode": "/models"}
+GLYPH = {"claude": "❯ ", "codex": "› ", "gemini": "> ", "opencode": "", "qwen": "> "}
+"""What stands before the text in the input box."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,16 +176,16 @@ class Look:
     def types(self, text: str, until: str) -> None:
         """Type a command and press Enter until the screen shows something: programs pass over an early Enter."""
         self.agent.type(text)
-        self.waits_for(text)
+        self.waits_for(GLYPH[self.agent.agent.profile] + text)
         for _ in range(10):
             self.agent.press("enter")
             with contextlib.suppress(AssertionError):
-                wait_until(lambda: self._shows(until), seconds=3.0)
+                wait_until(lambda: self._shows(until), seconds=5.0)
                 return
         raise AssertionError(f"{text} has no effect; screen:\n{self.agent.screen()}")
 
     def _shows(self, text: str) -> bool:
-        return text in " ".join(self.agent.screen().split())
+        return text in flat(self.agent.screen().splitlines())
 
     def must_be(self, wanted: tuple[str, ...], detail: str, since: float, seconds: float) -> None:
         def last() -> tuple[str, str]:
