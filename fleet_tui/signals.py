@@ -306,11 +306,6 @@ def _last_list(lines: Sequence[str]) -> tuple[tuple[Choice, ...], int]:
     return choices, below
 
 
-def is_pointed_list(lines: Sequence[str]) -> bool:
-    """Whether one of the numbered lines on the screen is pointed at."""
-    return any(_POINTED_NUMBER.match(_FRAME.sub(" ", line)) for line in lines)
-
-
 def pointed_choices(lines: Sequence[str]) -> tuple[Choice, ...]:
     """The choices around the one that is pointed at: the lines that begin in the same column."""
     for place in range(len(lines) - 1, -1, -1):

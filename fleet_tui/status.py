@@ -27,7 +27,6 @@ from fleet_tui.signals import (
     buttons,
     flat,
     in_values,
-    is_pointed_list,
     lettered_choices,
     menu_choices,
     numbered_choices,
@@ -538,8 +537,8 @@ class Judge:
         self, rule: Rule | None, lines: Sequence[str], painted: Painted | None
     ) -> tuple[Choice, ...]:
         if rule is None or rule.status is not Status.BLOCKED:
-            # A program that asks in a way no rule knows; a list that it merely printed has no pointer.
-            return numbered_choices(lines) if not self._screens or is_pointed_list(lines) else ()
+            # A program that asks in a way no rule knows; a list that somebody has written is no dialog.
+            return menu_choices(lines) if self._screens else numbered_choices(lines)
         if rule.buttons:
             return buttons(lines, rule.buttons, painted) if painted is not None else ()
         if rule.kind == "menu":

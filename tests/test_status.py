@@ -742,6 +742,15 @@ def test_a_list_in_the_conversation_is_no_choice_of_a_menu_without_numbers() -> 
     assert found.status().choices == ()
 
 
+def test_a_list_in_a_prompt_is_no_choice_of_a_dialog_that_no_rule_knows() -> None:
+    found = Judge(profiles.load("claude").signals)
+    found.reported("state=blocked:kind=permission", 1.0)
+    found.showed([*SAID, "─" * 60, "  Something new?", *["  with many words"] * 6, "  y/n"], 1.1)
+    found.settle(1.2)
+
+    assert (found.status().detail, found.status().choices) == ("permission", ())
+
+
 def test_a_menu_that_is_open_while_it_works_is_work() -> None:
     found = claude_menu("  Select model", "  ❯ 1. Default", "    2. Opus", "", "  Esc to cancel")
     found.reported("state=working:app=claude-code", 2.0)
