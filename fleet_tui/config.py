@@ -229,8 +229,15 @@ SET = Scope("trusted", "set", ())
 COPY = Scope("trusted", "copy")
 WRITE = Scope("trusted", "write")
 ALLOW = Scope("trusted", "allow", ((), "ask"))
-VERBS = ("run", "start", "set", "copy", "write", "allow")
-"""The verbs of all scopes that need trust, in the order of the harm they can do."""
+VERBS: Mapping[str, str] = {
+    "run": "in every new worktree, before the agent",
+    "start": "this instead of your own choice",
+    "set": "in every agent's environment",
+    "copy": "from your main worktree",
+    "write": "worktrees into this folder",
+    "allow": "without asking you",
+}
+"""The verbs of all scopes that need trust, in the order of the harm they can do, and what each means."""
 
 
 def _key(key: str, kind: Kind, default: object, doc: str, scope: Scope = PROJECT) -> Any:

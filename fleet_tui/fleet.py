@@ -17,6 +17,7 @@ from fleet_tui import choosing, names, paths, reconcile, reserve
 from fleet_tui.errors import FleetError, NoRepository, NotFound, Refused, StoreUnwritable, UsageError
 from fleet_tui.models import (
     Agent,
+    Asked,
     Base,
     Batch,
     Deed,
@@ -43,7 +44,6 @@ if TYPE_CHECKING:
     from fleet_tui.session import Session, View
     from fleet_tui.speaking import Why
     from fleet_tui.starting import OnProgress, Starter
-    from fleet_tui.trust import Asked
     from fleet_tui.usage import Sampler
 
 STOP_GRACE = 5.0

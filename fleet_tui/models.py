@@ -368,3 +368,42 @@ class FleetState:
     journal_id: int = 0
     prompts: Mapping[str, Prompted] = field(default_factory=dict)
     """Of those living agents that were given any, by their id."""
+
+
+@dataclass(frozen=True, slots=True)
+class AskedLine:
+    """One value that a project asks for."""
+
+    verb: str
+    text: str
+    """As it is written, with what cannot be seen made visible."""
+    means: str = ""
+    is_alarming: bool = False
+    number: int = 0
+    """Its line in the file; 0 where it was not found."""
+    change: str = ""
+    """Asked again: + for what is new, − for what is gone."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """All that a project's files ask for, as one question."""
+
+    project: str
+    name: str
+    file: str
+    lines: tuple[AskedLine, ...]
+    """By verb; those that were trusted before are left out."""
+    count: int
+    """Of all values that would be trusted."""
+    same: int
+    """How many were trusted before."""
+    restrictions: tuple[tuple[str, str], ...]
+    """Rules that deny or ask, each by its decision: they count in any case."""
+    refused: tuple[tuple[str, int], ...]
+    """Keys that no project can set, with their lines."""
+    digest: str
+    parts: Mapping[str, object]
+    """What is trusted when this is."""
+    text: str
+    """Of the files, for reading them whole."""

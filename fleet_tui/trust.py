@@ -15,7 +15,7 @@ from typing import Any
 from fleet_tui import config, setup_files, trust_store
 from fleet_tui.errors import FleetError, Refused
 from fleet_tui.git import program
-from fleet_tui.values import dataclass
+from fleet_tui.models import Asked, AskedLine
 
 CONFIG_FILE = ".aifleet/config.toml"
 SEARCH_SECONDS = 2.0
@@ -24,16 +24,6 @@ MAX_VALUES = 500
 """That can be trusted at once."""
 NAMED_FILES = 3
 """How many files that a pattern matches are named."""
-
-MEANINGS: Mapping[str, str] = {
-    "run": "in every new worktree, before the agent",
-    "start": "this instead of your own choice",
-    "set": "in every agent's environment",
-    "copy": "from your main worktree",
-    "write": "worktrees into this folder",
-    "allow": "without asking you",
-}
-"""What each verb of the table of settings means."""
 
 _DOWNLOADS = re.compile(r"\b(?:curl|wget|fetch|aria2c?|http)\b")
 _SHELL = re.compile(r"(?:\||<\(|\$\(|`|-c\b|\beval\b|\bsource\b|&&|;)")
@@ -53,44 +43,6 @@ class Untrusted(Refused):
     """A project's files ask for something that the user has not trusted."""
 
 
-@dataclass(frozen=True, slots=True)
-class Line:
-    """One value that a project asks for."""
-
-    verb: str
-    text: str
-    """As it is written, with what cannot be seen made visible."""
-    means: str = ""
-    is_alarming: bool = False
-    number: int = 0
-    """Its line in the file; 0 where it was not found."""
-    change: str = ""
-    """Asked again: + for what is new, − for what is gone."""
-
-
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """All that a project's files ask for, as one question."""
-
-    project: str
-    name: str
-    file: str
-    lines: tuple[Line, ...]
-    """By verb; those that were trusted before are left out."""
-    count: int
-    """Of all values that would be trusted."""
-    same: int
-    """How many were trusted before."""
-    restrictions: tuple[str, ...]
-    """Rules that deny or ask, which count in any case."""
-    refused: tuple[tuple[str, int], ...]
-    """Keys that no project can set, with their lines."""
-    digest: str
-    parts: Mapping[str, Any]
-    text: str
-    """Of the files, for reading them whole."""
-
-
 def asked(project: Path) -> Asked | None:
     """What waits for the user's trust; None where nothing does."""
     own = config.asked_by(project)
@@ -107,7 +59,7 @@ def asked(project: Path) -> Asked | None:
         )
     finder = _Finder(own.text)
     files = _Files(project, own)
-    lines: list[Line] = []
+    lines: list[AskedLine] = []
     same = 0
     for key, value in wanted:
         old = _items(key, before[key]) if key in before else []
@@ -118,8 +70,8 @@ def asked(project: Path) -> Asked | None:
                 continue
             means, is_alarming = _judged(key, item, files)
             mark = "+" if record is not None else ""
-            lines.append(Line(_verb(key), shown(item), means, is_alarming, finder.line(key, item), mark))
-        lines += [Line(_verb(key), shown(item), change="−") for item in old if item not in new]
+            lines.append(AskedLine(_verb(key), shown(item), means, is_alarming, finder.line(key, item), mark))
+        lines += [AskedLine(_verb(key), shown(item), change="−") for item in old if item not in new]
     restrictions = [rule for rule in _rules(own.settings.get("approve.rules")) if rule.decision != "allow"]
     return Asked(
         project=str(project),
@@ -128,7 +80,9 @@ def asked(project: Path) -> Asked | None:
         lines=tuple(lines),
         count=count,
         same=same,
-        restrictions=tuple(shown(f"{rule.decision} {_rule_text(rule.to_plain())}") for rule in restrictions),
+        restrictions=tuple(
+            (rule.decision, shown(" ".join(_rule_text(rule.to_plain()).split()))) for rule in restrictions
+        ),
         refused=tuple((shown(key), finder.line(key)) for key in own.refused),
         digest=trust_store.digest(own.parts),
         parts=own.parts,
@@ -188,7 +142,7 @@ def _verb(key: str) -> str:
 
 
 def _harm(part: tuple[str, Any]) -> int:
-    return config.VERBS.index(_verb(part[0]))
+    return list(config.VERBS).index(_verb(part[0]))
 
 
 def _items(key: str, value: Any) -> list[str]:

@@ -13,8 +13,7 @@ from fleet_tui.errors import Refused
 
 if TYPE_CHECKING:
     from fleet_tui.fleet import Fleet
-    from fleet_tui.models import Agent
-    from fleet_tui.trust import Asked
+    from fleet_tui.models import Agent, Asked
 
 Made = TypeVar("Made")
 INDENT = " " * 7
@@ -50,7 +49,7 @@ def show(asked: Asked) -> None:
 
 def lines(asked: Asked) -> Iterator[str]:
     """The question in full, as it is printed."""
-    from fleet_tui.trust import MEANINGS
+    from fleet_tui.config import VERBS
 
     yield f"{asked.name}: {asked.file} wants to …  (nothing of it has run)"
     verb = ""
@@ -58,7 +57,7 @@ def lines(asked: Asked) -> Iterator[str]:
         if line.verb != verb:
             verb = line.verb
             yield ""
-            yield f"{verb:<7}{MEANINGS[verb]}"
+            yield f"{verb:<7}{VERBS[verb]}"
         mark = line.change or ("!" if line.is_alarming else " ")
         alarm = "! " if line.change and line.is_alarming else ""
         means = f"   ({line.means})" if line.means else ""
@@ -68,7 +67,7 @@ def lines(asked: Asked) -> Iterator[str]:
         yield f"{INDENT}  {counted(asked.same, 'line')} as before"
     yield ""
     if asked.restrictions:
-        yield f"in any case: {', '.join(asked.restrictions)}"
+        yield f"in any case: {', '.join(' '.join(rule) for rule in asked.restrictions)}"
     if asked.refused:
         yield f"not possible from here: {', '.join(key for key, _ in asked.refused)} stay yours"
     yield f"sha256 {asked.digest}"

@@ -83,6 +83,7 @@ class FleetApp(Sturdy, HostedApp[None], inherit_bindings=False):
             has_motion=settings.has_motion,
         )
 
+        self._warning = settings.warning
         herald = Herald(self, settings.notify, lambda said: self.notify(said, severity="warning"))
         self._vigil = Vigil(fleet, self.dashboard, herald, settings.notify)
 
@@ -95,6 +96,8 @@ class FleetApp(Sturdy, HostedApp[None], inherit_bindings=False):
         self._worker.start()
         self.push_screen(self.dashboard)
         self.set_interval(POLL_SECONDS, self._poll)
+        if self._warning:
+            self.notify(self._warning, title="Not all of the project's settings count", severity="warning")
         for clash in clashes(self.dashboard.keymap, os.environ):
             self.notify(clash, title="A key you may miss", severity="warning", timeout=10)
         self.run_worker(self._look_around(), exit_on_error=False)

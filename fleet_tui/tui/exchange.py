@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from fleet_tui.models import Agent, Deed, Spending, Usage
+from fleet_tui.models import Agent, Asked, Deed, Spending, Usage
 from fleet_tui.values import dataclass, field
 
 
@@ -108,3 +108,5 @@ class Surroundings:
     """A repository, or its first commit, is all that is missing."""
     memory_free: int = 0
     memory_total: int = 0
+    asked: Asked | None = None
+    """What the project's files ask for, while the user has not trusted it."""

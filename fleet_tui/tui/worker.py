@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 from fleet_tui import paths, profiles
 from fleet_tui.errors import FleetError, NotBegun, StoreError
 from fleet_tui.fleet import Fleet
-from fleet_tui.models import Agent, Base, Evidence, Receipt
+from fleet_tui.models import Agent, Asked, Base, Evidence, Receipt
 from fleet_tui.prompt_text import TextRule
 from fleet_tui.tui.exchange import Answer, Call, Failure, Step, Surroundings, Tool, Watch
 from fleet_tui.tui.lookout import Lookout
@@ -114,12 +114,17 @@ class Verbs:
     def undo(self, tell: Tell, agent: str = "") -> list[tuple[Agent, str]]:
         return self._fleet.undo(agent)
 
-    def revive(self, tell: Tell, ids: Sequence[str], fresh: bool = False) -> list[Agent]:
-        return [self._fleet.revive(one, on_progress=_telling(tell), fresh=fresh) for one in ids]
+    def revive(
+        self, tell: Tell, ids: Sequence[str], fresh: bool = False, own_settings: bool = False
+    ) -> list[Agent]:
+        return [
+            self._fleet.revive(one, on_progress=_telling(tell), fresh=fresh, own_settings=own_settings)
+            for one in ids
+        ]
 
-    def restart(self, tell: Tell, ids: Sequence[str]) -> list[Agent]:
+    def restart(self, tell: Tell, ids: Sequence[str], own_settings: bool = False) -> list[Agent]:
         self._fleet.stop(self._agents(ids))
-        return self.revive(tell, ids, fresh=True)
+        return self.revive(tell, ids, fresh=True, own_settings=own_settings)
 
     def rename(self, tell: Tell, agent: str, name: str) -> Agent:
         return self._fleet.rename(agent, name)
@@ -141,6 +146,12 @@ class Verbs:
         from fleet_tui import presets
 
         return [str(file) for file in presets.init(Path(self._fleet.repository.root))]
+
+    def asked(self, tell: Tell, agent: str) -> Asked | None:
+        return self._fleet.asked(self._fleet.find(agent))
+
+    def trust(self, tell: Tell, asked: Asked) -> None:
+        self._fleet.trust(asked)
 
     def begin(self, tell: Tell) -> None:
         self._fleet.begin()
@@ -171,7 +182,10 @@ def _telling(tell: Tell) -> Callable[[Agent, Progress], None]:
 
 def surroundings(fleet: Fleet) -> Surroundings:
     """What the first screen says about this place."""
-    config = fleet.config()
+    try:
+        config = fleet.config()
+    except FleetError:
+        config = fleet.config(trusted=False)
     machine = Sampler().machine()
     found = Surroundings(
         default_profile=config.agent_default,
@@ -192,7 +206,16 @@ def surroundings(fleet: Fleet) -> Surroundings:
         branch=repository.head_branch or "a detached HEAD",
         uncommitted=fleet.uncommitted(),
         has_config=paths.project_config(Path(repository.root)).is_file(),
+        asked=_asked(fleet),
     )
+
+
+def _asked(fleet: Fleet) -> Asked | None:
+    """What waits for trust here. Files that cannot be read are named when something is started by them."""
+    try:
+        return fleet.asked()
+    except FleetError:
+        return None
 
 
 def _with(found: Surroundings, **changes: Any) -> Surroundings:

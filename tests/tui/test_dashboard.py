@@ -12,7 +12,7 @@ from textual.widgets import Input
 
 from fleet_tui.models import FleetState, Status
 from fleet_tui.tui import keys
-from fleet_tui.tui.exchange import Sights
+from fleet_tui.tui.exchange import Sights, Surroundings
 from fleet_tui.tui.screens.ask import Confirm, Entry
 from fleet_tui.tui.screens.dashboard import Dashboard
 from fleet_tui.tui.screens.fan_out import FanOutDialog
@@ -38,9 +38,10 @@ def on_stage(
     *,
     size: tuple[int, int] = (120, 40),
     keymap: keys.Keymap | None = None,
+    place: Surroundings = states.PLACE,
 ) -> None:
     async def run() -> None:
-        app = StageApp(state, keymap=keymap)
+        app = StageApp(state, keymap=keymap, place=place)
         async with app.run_test(size=size, notifications=True):
             hands = Hands(app)
             await hands.pause()

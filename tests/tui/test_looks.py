@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 
 import pytest
 from textual.pilot import Pilot
@@ -83,6 +84,13 @@ def test_typing_in_the_light(snap_compare: Compare, places: Recorded) -> None:
 @THEMES
 def test_fan_out(snap_compare: Compare, places: Recorded, size: tuple[int, int], theme: str) -> None:
     assert shows(snap_compare, places, size, "f", "f", "i", "x", theme=theme)
+
+
+@WIDE_FIRST
+@THEMES
+def test_trust(snap_compare: Compare, places: Recorded, size: tuple[int, int], theme: str) -> None:
+    app = StageApp(theme=theme, places=places, place=replace(states.PLACE, asked=states.ASKED))
+    assert snap_compare(app, terminal_size=size, run_before=pressing(app, "f"))
 
 
 @WIDE_FIRST

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from fleet_tui import choosing
 from fleet_tui.errors import FleetError
-from fleet_tui.models import Agent, Receipt, ReceiptState, Status
+from fleet_tui.models import Agent, Asked, Receipt, ReceiptState, Status
 from fleet_tui.tui.exchange import Surroundings
 from fleet_tui.tui.feeds import WorkerCrashed, WorkerLink
 from fleet_tui.tui.screens.answer import OPEN, WHY, AnswerDialog
@@ -28,6 +28,7 @@ from fleet_tui.tui.screens.new_agents import Multi, MultiDialog, NewAgent, NewAg
 from fleet_tui.tui.screens.progress import ProgressDialog
 from fleet_tui.tui.screens.prompt import PromptDialog
 from fleet_tui.tui.screens.queue import QueueDialog, Waiting
+from fleet_tui.tui.screens.trust import OWN, TRUST, TrustDialog
 from fleet_tui.tui.screens.why import WhyDialog, WrongDialog
 from fleet_tui.tui.widgets.lines import clean
 from fleet_tui.tui.widgets.prompt_area import history
@@ -97,8 +98,59 @@ class AgentActions:
 
     def _open(self, form: Form, on_wanted: Callable[[Form, Any], None]) -> None:
         form.on_wanted = lambda wanted: on_wanted(form, wanted)
+        place = self._desk.place
+        if place is None or place.asked is None:
+            self._show_form(form)
+            return
+
+        def decided(own_settings: bool) -> None:
+            form.own_settings = own_settings
+            self._show_form(form)
+
+        self._ask_for_trust(place.asked, decided)
+
+    def _show_form(self, form: Form) -> None:
         self._desk.app.push_screen(form)
         self._start(self._look_around(form))
+
+    # ── trust ───────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def _ask_for_trust(
+        self, asked: Asked, go_on: Callable[[bool], None], leave: Callable[[], object] = lambda: None
+    ) -> None:
+        """Show what the project's files ask for, and go on with them or with the user's own settings."""
+
+        def chosen(what: str | None) -> None:
+            if what == TRUST:
+                self._start(self._trust(asked, go_on))
+            elif what == OWN:
+                go_on(True)
+            else:
+                leave()
+
+        self._desk.app.push_screen(TrustDialog(asked), chosen)
+
+    async def _trust(self, asked: Asked, go_on: Callable[[bool], None]) -> None:
+        await self._worker.call("trust", asked)
+        place = self._desk.place
+        if place is not None and place.project == asked.project:
+            self._desk.place = replace(place, asked=None)
+        go_on(False)
+
+    def _with_trust(self, agents: Sequence[Agent], go_on: Callable[[bool], None]) -> None:
+        """Ask about each project of these agents that is not trusted, before any of them is started again."""
+        projects = {agent.project: agent.id for agent in agents}
+
+        async def work(own_settings: bool) -> None:
+            while projects:
+                _, agent = projects.popitem()
+                asked: Asked | None = await self._worker.call("asked", agent)
+                if asked:
+                    self._ask_for_trust(asked, lambda own: self._start(work(own or own_settings)))
+                    return
+            go_on(own_settings)
+
+        self._start(work(False))
 
     def do_new(self) -> None:
         if self._can_start():
@@ -125,6 +177,12 @@ class AgentActions:
         tools = tuple(replace(tool, version=versions.get(tool.name, "")) for tool in now.tools)
         self._desk.place = place = replace(now, tools=tools)
         form.take_place(place)
+        if place.asked is not None and not form.own_settings and form.is_current:
+            # It was trusted, or asked for nothing, when the form was opened.
+            def decided(own_settings: bool) -> None:
+                form.own_settings = own_settings
+
+            self._ask_for_trust(place.asked, decided, lambda: form.dismiss(None))
 
     def _fan_out(self, form: Form, wanted: FanOut) -> None:
         options = {"prompt": wanted.prompt, "mix": wanted.mix, "base": wanted.base}
@@ -142,6 +200,8 @@ class AgentActions:
         self, form: Form | None, what: str, count: int, verb: str, *arguments: Any, **options: Any
     ) -> None:
         """Have agents made; the form is left when they are, and is there again when they cannot be."""
+        if form is not None and form.own_settings:
+            options["own_settings"] = True
         self._written.append(str(options.get("prompt", "")))
         dialog = ProgressDialog(what, count, verb)
 
@@ -370,7 +430,12 @@ class AgentActions:
         if not ended:
             self._nobody("to revive: it is running" if self._desk.targets else "to revive")
             return
-        self._ask(f"revived {_names(ended)}", "revive", [agent.id for agent in ended])
+        ids = [agent.id for agent in ended]
+
+        def revive(own_settings: bool) -> None:
+            self._ask(f"revived {_names(ended)}", "revive", ids, **_own(own_settings))
+
+        self._with_trust(ended, revive)
         self._unmark()
 
     def do_fork(self) -> None:
@@ -382,7 +447,9 @@ class AgentActions:
 
         def fork(name: str | None) -> None:
             if name:
-                self._launch(None, name, 1, "fork", agent.id, name)
+                self._with_trust(
+                    [agent], lambda own: self._launch(None, name, 1, "fork", agent.id, name, **_own(own))
+                )
 
         says = f"A new agent from the last commit of {clean(agent.name)}, with a copy of its conversation. What is not committed stays there."
         self._desk.app.push_screen(
@@ -400,9 +467,11 @@ class AgentActions:
             "restart",
         )
         ids = [agent.id for agent in targets]
-        self._desk.app.push_screen(
-            question, lambda yes: self._ask(f"restarted {_names(targets)}", "restart", ids) if yes else None
-        )
+
+        def restart(own_settings: bool) -> None:
+            self._ask(f"restarted {_names(targets)}", "restart", ids, **_own(own_settings))
+
+        self._desk.app.push_screen(question, lambda yes: self._with_trust(targets, restart) if yes else None)
 
     def do_stop_fleet(self) -> None:
         living = sum(not agent.has_ended for agent in self._desk.state.agents)
@@ -577,6 +646,10 @@ class AgentActions:
     def _unmark(self) -> None:
         self._desk.marked = frozenset()
         self._desk.show()
+
+
+def _own(own_settings: bool) -> dict[str, bool]:
+    return {"own_settings": True} if own_settings else {}
 
 
 def _several(agents: Sequence[Agent]) -> str:

@@ -14,6 +14,8 @@ class Form(Dialog[None]):
     """Says what is wanted by calling `on_wanted`, and is left by who has started it."""
 
     on_wanted: Callable[[Any], None] = staticmethod(lambda _: None)
+    own_settings = False
+    """Whether agents are started without what the project asks for."""
 
     def __init__(self, place: Surroundings | None) -> None:
         super().__init__()

@@ -1,0 +1,206 @@
+"""The question about a project's files: asked before a form is opened, and never answered by accident."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from textual.pilot import Pilot
+
+from fleet_tui import config, paths, trust_store
+from fleet_tui.fleet import Fleet
+from fleet_tui.models import AskedLine, Status
+from fleet_tui.tui.screens.fan_out import FanOutDialog
+from fleet_tui.tui.screens.form import Form
+from fleet_tui.tui.screens.new_agents import MultiDialog, NewAgentDialog
+from fleet_tui.tui.screens.trust import FileDialog, TrustDialog
+from fleet_tui.tui.settings import Settings
+from tests.tui import states
+from tests.tui.driving import drive, opened
+from tests.tui.stage import StageApp, until
+from tests.tui.test_dashboard import on_stage
+from tests.tui.test_dialogs import text_of
+
+ASKING = replace(states.PLACE, asked=states.ASKED)
+FORMS: dict[str, type[Any]] = {"n": NewAgentDialog, "f": FanOutDialog, "M": MultiDialog}
+
+
+def shown(app: StageApp, kind: type[Any]) -> Callable[[], bool]:
+    return lambda: isinstance(app.screen, kind)
+
+
+@pytest.mark.parametrize("key", ["n", "f"])
+def test_it_is_asked_before_the_form_and_trusting_goes_on_to_it(key: str) -> None:
+    async def go(app: StageApp, pilot: Pilot[None]) -> None:
+        await pilot.press(key)
+        await until(pilot, shown(app, TrustDialog))
+        await until(pilot, lambda: "Trust exactly these 9 lines" in text_of(app))
+        await pilot.press("2")
+        await until(pilot, shown(app, FORMS[key]))
+        assert ("trust", states.ASKED, {}) in app.worker.asked
+        assert isinstance(app.screen, Form)
+        assert not app.screen.own_settings
+
+    on_stage(go, place=ASKING)
+
+
+@pytest.mark.parametrize("key", ["1", "enter"])
+def test_enter_never_trusts_but_starts_with_the_users_own_settings(key: str) -> None:
+    async def go(app: StageApp, pilot: Pilot[None]) -> None:
+        app.worker.known["surroundings"] = ASKING
+        await pilot.press("n")
+        await until(pilot, shown(app, TrustDialog))
+        await pilot.press(key)
+        await until(pilot, shown(app, NewAgentDialog))
+        await pilot.press("h", "i", "ctrl+s")
+        await until(pilot, lambda: any(one[0] == "create" for one in app.worker.asked))
+        (made,) = [one for one in app.worker.asked if one[0] == "create"]
+        assert made[-1]["own_settings"] is True
+        assert "trust" not in [one[0] for one in app.worker.asked]
+
+    on_stage(go, place=ASKING)
+
+
+def test_escape_starts_nothing_and_trusts_nothing() -> None:
+    async def go(app: StageApp, pilot: Pilot[None]) -> None:
+        await pilot.press("f")
+        await until(pilot, shown(app, TrustDialog))
+        await pilot.press("escape")
+        await until(pilot, lambda: app.screen is app.dashboard)
+        assert "trust" not in [one[0] for one in app.worker.asked]
+
+    on_stage(go, place=ASKING)
+
+
+def test_what_has_not_been_seen_to_its_end_cannot_be_trusted() -> None:
+    many = tuple(AskedLine("run", f"step {number}", number=number) for number in range(100))
+    asked = replace(states.ASKED, lines=many, count=100)
+
+    async def go(app: StageApp, pilot: Pilot[None]) -> None:
+        await pilot.press("n")
+        await until(pilot, lambda: "Trust it" in text_of(app))
+        await pilot.press("2")
+        await pilot.pause()
+        assert isinstance(app.screen, TrustDialog)
+        assert "step 99" not in text_of(app)
+        for key in ("j", "space", "k", "G"):
+            await pilot.press(key)
+        await until(pilot, lambda: "Trust exactly these 100 lines" in text_of(app))
+        assert "step 99" in text_of(app)
+        # Once seen, it stays seen.
+        await pilot.press("g", "2")
+        await until(pilot, shown(app, NewAgentDialog))
+
+    on_stage(go, size=(80, 24), place=replace(states.PLACE, asked=asked))
+
+
+def test_the_file_can_be_read_and_left_again() -> None:
+    async def go(app: StageApp, pilot: Pilot[None]) -> None:
+        await pilot.press("n")
+        await until(pilot, shown(app, TrustDialog))
+        await pilot.press("3")
+        await until(pilot, shown(app, FileDialog))
+        await until(pilot, lambda: "2  [agent]" in text_of(app))
+        await pilot.press("escape")
+        await until(pilot, shown(app, TrustDialog))
+
+    on_stage(go, place=ASKING)
+
+
+def test_a_project_that_has_changed_since_the_form_was_opened_is_asked_about_over_it() -> None:
+    async def go(app: StageApp, pilot: Pilot[None]) -> None:
+        app.worker.known["surroundings"] = ASKING
+        await pilot.press("n")
+        await until(pilot, shown(app, TrustDialog))
+        await pilot.press("escape")
+        await until(pilot, lambda: app.screen is app.dashboard)
+
+    on_stage(go)
+
+
+def test_asked_again_only_what_has_changed_is_shown() -> None:
+    lines = (AskedLine("run", "make install", "", True, 9, "+"), AskedLine("run", "make", change="−"))
+    asked = replace(states.ASKED, lines=lines, count=8, same=7)
+
+    async def go(app: StageApp, pilot: Pilot[None]) -> None:
+        await pilot.press("n")
+        await until(pilot, lambda: "7 lines as before" in text_of(app))
+        text = text_of(app)
+        assert "wants something else now" in text
+        assert " +!make install" in text
+        assert " − make " in text
+
+    on_stage(go, place=replace(states.PLACE, asked=asked))
+
+
+def test_long_values_are_wrapped_whole() -> None:
+    command = " ".join(f"word{number}" for number in range(60))
+    asked = replace(states.ASKED, lines=(AskedLine("run", command, "means this", True, 3),), count=1)
+
+    async def go(app: StageApp, pilot: Pilot[None]) -> None:
+        await pilot.press("n")
+        await until(pilot, lambda: "Trust exactly this line" in text_of(app))
+        words = text_of(app).split()
+        assert [word for word in words if word.startswith("word")] == command.split()
+        assert "means this" in text_of(app)
+
+    on_stage(go, place=replace(states.PLACE, asked=asked))
+
+
+def test_reviving_asks_about_the_agents_own_project_first() -> None:
+    state = states.with_status(states.SMALL, states.SMALL.agents[0].name, Status.STOPPED)
+    ended = state.agents[0]
+
+    async def go(app: StageApp, pilot: Pilot[None]) -> None:
+        app.worker.known["asked"] = states.ASKED
+        app.dashboard.select(ended.id)
+        await pilot.press("v")
+        await until(pilot, shown(app, TrustDialog))
+        assert "revive" not in [one[0] for one in app.worker.asked]
+        await pilot.press("1")
+        await until(pilot, lambda: ("revive", [ended.id], {"own_settings": True}) in app.worker.asked)
+
+    on_stage(go, state)
+
+
+# ── with the real worker ──
+
+
+def test_in_a_real_project_trust_is_recorded_as_shown(fleet: Fleet, repository: Path) -> None:
+    paths.project_config(repository).parent.mkdir()
+    paths.project_config(repository).write_text("[agent]\ndefault = 'shell'\n[env]\nA = 'x'\n")
+
+    async def go() -> None:
+        async with opened(repository) as driven:
+            await driven.until(lambda: driven.desk.place is not None and driven.desk.place.asked)
+            await driven.press("n")
+            await driven.until(lambda: isinstance(driven.app.screen, TrustDialog), "the question")
+            await driven.until(lambda: "A=x" in driven.text(), "what it asks for")
+            assert trust_store.recorded(repository) is None
+            await driven.press("2")
+            await driven.until(lambda: isinstance(driven.app.screen, NewAgentDialog), "the form")
+
+    drive(go())
+    assert config.load(repository).untrusted == {}
+
+
+def test_a_projects_bad_keys_do_not_keep_the_dashboard_from_opening(tmp_path: Path) -> None:
+    file = paths.project_config(tmp_path)
+    file.parent.mkdir()
+    for text in ("leave = ''\nleader = ''", "stop = 'X'", "nosuch = 'q'", "stop = 7", "preset = 'x'"):
+        file.write_text(f"[keys]\n{text}\n")
+        loaded = Settings.load(tmp_path)
+        assert loaded.keymap == Settings().keymap
+    paths.user_config().parent.mkdir(parents=True)
+    paths.user_config().write_text("[keys]\nstop = 'S'\n")
+    file.write_text("[keys]\nstop = 'X'\n")
+    loaded = Settings.load(tmp_path)
+    assert loaded.keymap.of("stop") == ("S",)
+    assert "'X' is both stop and kill" in loaded.warning
+    with contextlib.suppress(FileNotFoundError):
+        file.unlink()
+    assert Settings.load(tmp_path).warning == ""
