@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from fleet_tui.cli import approving, ending, looking, programs, speaking, starting, upkeep  # noqa: F401 - loading one adds its commands
+from fleet_tui.cli import approving, ending, looking, programs, speaking, starting, trusting, upkeep  # noqa: F401 - loading one adds its commands
 from fleet_tui.cli.group import cli
 from tests.readme import README, with_keys
 

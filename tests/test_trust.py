@@ -505,6 +505,23 @@ def test_reviving_and_forking_need_trust_too(cli: Cli, project: Path) -> None:
     assert (intent["env"], intent["permission_mode"]) == ({}, "ask")
 
 
+def test_showing_the_configuration_names_what_is_not_in_force(cli: Cli, project: Path) -> None:
+    untrusted(project, "[setup]\ncommands = ['make']\n")
+    shown = cli("config")
+    assert "setup.commands = []\n" in shown.out
+    assert shown.complaint.startswith("fleet: not in force, see fleet trust: the project's ")
+    assert "setup.commands" in cli("config", "get", "setup.commands").complaint
+    assert cli("config", "get", "ui.log_lines").err == ""
+
+
+def test_trust_is_taken_back_from_anywhere(cli: Cli, project: Path, tmp_path: Path) -> None:
+    configure(project, "[env]\nA = 'x'\n")
+    (project / "sub").mkdir()
+    cli.ok("untrust", str(project / "sub"))
+    assert set(config.load(project).untrusted) == {"env.A"}
+    assert cli("untrust", str(tmp_path / "nowhere")).code == 3
+
+
 def test_the_doctor_names_what_waits_for_trust(cli: Cli, project: Path) -> None:
     untrusted(project, "[setup]\ncommands = ['make']\n")
     out = cli("doctor").out

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from pathlib import Path
 
@@ -55,7 +56,9 @@ def untrust(path: str | None) -> None:
     if path and not trust_store.recorded(root) and root.is_dir():
         from fleet_tui.fleet import Fleet
 
-        root = Fleet(root.absolute()).repository.root
+        # A folder inside of it, or one of its worktrees.
+        with contextlib.closing(Fleet(root.absolute())) as there:
+            root = there.repository.root
     if not trust_store.forget(root):
         raise NotFound(f"nothing was trusted in {root}", hint="see: fleet trust --list")
     click.echo(f"Nothing of {root} is trusted any more; running agents go on as they are")

@@ -71,20 +71,34 @@ def config(
     elif validate:
         _validate()
     elif action is None:
-        for entry in settings.entries(open_fleet().config()):
+        found = open_fleet().config()
+        for entry in settings.entries(found):
             origin = f"    # {entry.origin}" if show_origin else ""
             say(f"{entry.key} = {settings.text_of(entry.value)}{origin}")
+        _tell_untrusted(found)
     elif key is None or (action == "set" and value is None) or (action == "get" and value is not None):
         form = "KEY VALUE" if action == "set" else "KEY"
         raise UsageError(f"config {action} needs {form}", hint="fleet config lists all keys")
     elif action == "get":
-        _show_value(open_fleet().config(), key, show_origin=show_origin)
+        found = open_fleet().config()
+        _show_value(found, key, show_origin=show_origin)
+        _tell_untrusted(found, key)
     else:
         file = _config_file(user=user)
         _check_keys(key, value or "", user=user)
         settings.set_value(file, key, value or "")
         if not user:
             _trust_value(key, value or "")
+
+
+def _tell_untrusted(config: Config, only: str = "") -> None:
+    """Name what the project sets and is not in force."""
+    waiting = [key for key in config.untrusted if only in ("", key)]
+    if waiting:
+        from fleet_tui.trust import shown
+
+        named = ", ".join(map(shown, waiting))
+        click.echo(f"fleet: not in force, see fleet trust: the project's {named}", err=True)
 
 
 def _trust_value(key: str, text: str) -> None:
