@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from fleet_tui import config, paths
+from fleet_tui.errors import FleetError
 from fleet_tui.tui import keys
 from fleet_tui.tui.attention import Switches
 from fleet_tui.values import dataclass, field
@@ -26,8 +27,13 @@ class Settings:
     @classmethod
     def load(cls, project_dir: Path) -> Settings:
         """The user's and, over it, what any project may say; UsageError when the user gives a key twice."""
-        found = config.load(_project(project_dir), trusted=False)
-        keymap, warning = keys.chosen(found)
+        project, warning = _project(project_dir), ""
+        try:
+            found = config.load(project)
+        except FleetError as error:
+            # The user's own file has to be right; that of a repository keeps nobody from looking at agents.
+            found, warning = config.load(project, trusted=False), error.message
+        keymap, refused = keys.chosen(found)
         notify = Switches(
             found.notify_on,
             found.notify_terminal,
@@ -35,7 +41,7 @@ class Settings:
             found.notify_profiles,
             found.notify_batches,
         )
-        return cls(keymap, found.theme, found.layout, found.motion, notify, warning)
+        return cls(keymap, found.theme, found.layout, found.motion, notify, warning or refused)
 
 
 def _project(start: Path) -> Path | None:

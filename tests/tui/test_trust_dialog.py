@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -201,6 +200,7 @@ def test_a_projects_bad_keys_do_not_keep_the_dashboard_from_opening(tmp_path: Pa
     loaded = Settings.load(tmp_path)
     assert loaded.keymap.of("stop") == ("S",)
     assert "'X' is both stop and kill" in loaded.warning
-    with contextlib.suppress(FileNotFoundError):
-        file.unlink()
+    file.write_text("[keys\n")
+    assert Settings.load(tmp_path).warning.startswith(f"{file}:1:")
+    file.unlink()
     assert Settings.load(tmp_path).warning == ""
