@@ -21,7 +21,7 @@ from fleet_tui.config import PERMISSION_MODES, Config
 from fleet_tui.errors import FleetError, NotFound, Refused, UsageError
 from fleet_tui.input_box import FRAMES, BoxRule
 from fleet_tui.models import Status
-from fleet_tui.prompt_text import TextRule
+from fleet_tui.prompt_text import TextRule, prepared, refusal_at_start
 from fleet_tui.signals import KINDS, SCREEN_LINES, Rule, Signals
 from fleet_tui.values import dataclass, field, replace
 
@@ -469,6 +469,7 @@ def _text_rule(table: _Table) -> TextRule:
         before=table.text("before"),
         after=table.text("after"),
         note=table.text("note"),
+        argv=table.truth("argv"),
     )
 
 
@@ -573,8 +574,20 @@ def command(
         *_filled(profile.model_flag if model else (), "{model}", model),
     )
     if prompt and _goes_on_command_line(profile, prompt):
+        _check_first(profile, refusal_at_start(prompt, profile.signals.texts))
         return Command((*head, *_filled(profile.argv_prompt, "{prompt}", prompt)))
-    return Command((*head, *profile.argv_bare), pasted_prompt=prompt)
+    pasted = prepared(prompt, profile.signals.texts)
+    _check_first(profile, pasted.refusal if prompt else "")
+    return Command((*head, *profile.argv_bare), pasted_prompt=pasted.text if prompt else "")
+
+
+def _check_first(profile: Profile, refusal: str) -> None:
+    """Nothing runs as a command that was meant for the model."""
+    if refusal:
+        raise Refused(
+            f"{profile.name} cannot be started with this prompt: {refusal}",
+            hint='start it without one, then: fleet prompt NAME "…" --command',
+        )
 
 
 def _headless(

@@ -26,6 +26,8 @@ class TextRule:
     """Put behind the text, for the same reason."""
     note: str = ""
     """What differs in what arrives."""
+    argv: bool = False
+    """A command: also where it stands on the program's command line."""
 
     @classmethod
     def from_plain(cls, values: Mapping[str, Any]) -> TextRule:
@@ -55,6 +57,12 @@ def prepared(text: str, rules: Iterable[TextRule], *, is_command: bool = False) 
         before, after = before or rule.before, after or rule.after
         notes += [rule.note] if rule.note else []
     return Prepared(before + text + after, "; ".join(notes))
+
+
+def refusal_at_start(text: str, rules: Iterable[TextRule]) -> str:
+    """Why a program cannot be started with this text on its command line; empty when it can."""
+    found = (rule for rule in rules if rule.command and rule.argv and re.search(rule.match, text))
+    return next((rule.note or "its program would run it as a command" for rule in found), "")
 
 
 def is_command(text: str, rules: Iterable[TextRule]) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shlex
 import stat
 from functools import partial
@@ -12,6 +13,7 @@ import pytest
 
 from fleet_tui.fleet import Fleet
 from fleet_tui.models import Agent, Status
+from fleet_tui.prompts import SAYS_NOTHING
 from tests import programs
 from tests.commands import Cli, cli, prints
 from tests.crews import SIZE, Crew, crew, ground
@@ -242,6 +244,53 @@ def test_a_first_prompt_that_nothing_is_heard_of_does_not_wait(cli: Cli, crew: C
     wait_until(lambda: prompts()["last"] == "typed", "its receipt")
 
     assert prompts()["queued"] == 0
+
+
+@pytest.mark.slow
+def test_a_program_that_tells_nothing_says_why_its_prompt_waits_and_what_to_do(
+    cli: Cli, fleet: Fleet, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A wrapper by the name of a known program, without its box, title or reports."""
+    wrapper = tmp_path / "claude"
+    wrapper.write_text('#!/bin/sh\nwhile read -r line; do echo "$line" >> got; done\n')
+    wrapper.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    agent = fleet.create("mute", profile="claude")
+
+    assert "mute: queued (" in cli.ok("prompt", "mute", "hello")
+    wait_until(lambda: SAYS_NOTHING in cli.ok("queue", "mute"), "the reason", seconds=20)
+    (listed,) = (one for one in cli.listed() if one["id"] == agent.id)
+    assert "--now" in listed["prompts"]["waits"]
+    assert "1 queued: nothing shows" in cli.ok("list")
+    waited = cli("prompt", "mute", "me too", "--timeout", "1")
+    assert (waited.code, "queued (behind another prompt)" in waited.err) == (9, True)
+
+    cli.ok("prompt", "mute", "at once", "--now")
+
+    wait_until(lambda: written(agent, "got") == ["at once"], "the prompt", seconds=20)
+    fleet.stop([agent])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("report", "code"),
+    [("done", 0), ("error:msg=bm8gc3VjaCBtb2RlbA==", 10), ("idle", 0)],
+)
+def test_the_exit_code_tells_how_the_turn_ended(cli: Cli, fleet: Fleet, report: str, code: int) -> None:
+    script = rf"""
+printf '\033]7501;state=idle\007'
+while read -r line; do
+printf '\033]7501;state=working\007'; sleep 0.3; printf '\033]7501;state={report}\007'
+done
+"""
+    agent = fleet.create(f"ends-{code}{report[:2]}", profile="shell", prompt=script)
+    wait_until(lambda: fleet.find(agent.id).status is Status.IDLE)
+
+    ran = cli("prompt", agent.name, "hello", "--wait", "--timeout", "20")
+
+    assert ran.code == code, ran
+    assert code == 0 or "no such model" in ran.err
+    fleet.stop([agent])
 
 
 def test_the_first_prompt_has_a_receipt_too(crew: Crew) -> None:

@@ -515,3 +515,18 @@ def test_a_headless_agent_that_may_not_ask_is_warned_of(
     if warns:
         assert said.startswith("headless agents cannot ask; with permission_mode ask")
         assert "\n" not in said
+
+
+@pytest.mark.parametrize(("profile", "prompt"), [("claude", "/model"), ("codex", "!touch it")])
+def test_a_program_is_not_started_with_a_text_that_it_would_run_as_a_command(
+    profile: str, prompt: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = tmp_path / profile
+    program.write_text("#!/bin/sh\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+
+    with pytest.raises(Refused, match="command|shell"):
+        profiles.command(profiles.load(profile), prompt=prompt, config=Config(), session_id="")
+    plain = profiles.command(profiles.load(profile), prompt="about " + prompt, config=Config(), session_id="")
+    assert plain.argv[-1] == "about " + prompt

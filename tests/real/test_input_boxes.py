@@ -37,8 +37,8 @@ class Person:
     def __init__(self, real: Real) -> None:
         self.real = real
         self.agent: Running = real.start("hello")
-        self.agent.wait_for("done", "idle", seconds=SECONDS)
-        self.real.api.wait_for(lambda asked: "hello" in asked.prompt)
+        asked = self.real.api.wait_for(lambda asked: "hello" in asked.prompt, seconds=SECONDS)
+        self.agent.wait_for("done", "idle", since=asked.at, seconds=SECONDS)
 
     def types(self, text: str) -> None:
         """Letter by letter, then hands off."""
@@ -121,7 +121,7 @@ def test_a_menu_that_is_open_is_seen_and_nothing_is_typed_into_it(person: Person
 
 def test_a_prompt_after_an_interruption_arrives_alone(person: Person) -> None:
     first = person.agent.prompt("please [[slow 300 0.1]]")
-    person.real.api.wait_for(lambda asked: "slow" in asked.prompt)
+    person.real.api.wait_for(lambda asked: "slow" in asked.prompt, seconds=SECONDS)
     person.agent.wait_for("working")
     for _ in range(ESCAPES.get(person.real.program, 1)):
         person.agent.press("escape")
