@@ -526,7 +526,7 @@ def test_a_program_is_not_started_with_a_text_that_it_would_run_as_a_command(
     program.chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path))
 
-    with pytest.raises(Refused, match="command|shell"):
+    with pytest.raises(Refused, match=r"command|shell"):
         profiles.command(profiles.load(profile), prompt=prompt, config=Config(), session_id="")
     plain = profiles.command(profiles.load(profile), prompt="about " + prompt, config=Config(), session_id="")
     assert plain.argv[-1] == "about " + prompt

@@ -13,6 +13,7 @@ import contextlib
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 
 import pytest
 
@@ -75,6 +76,9 @@ class Count:
         mark = text.split()[-1].strip("\\")
         return tuple(asked.prompt for asked in self.real.api.prompts() if mark in asked.prompt)
 
+    def has_arrived(self, text: str) -> bool:
+        return bool(self.arrived(text))
+
     def give(self, text: str) -> Receipt:
         try:
             return self.person.agent.prompt(text)
@@ -125,8 +129,7 @@ class Count:
     def interrupted(self) -> Iterator[Counted]:
         for _ in range(3):
             slow = self.give(self.text("please [[slow 300 0.1]]"))
-            mark = slow.text.split()[-1]
-            self.real.api.wait_for(lambda asked, mark=mark: mark in asked.prompt, seconds=SECONDS)
+            wait_until(partial(self.has_arrived, slow.text), "the request", seconds=SECONDS)
             time.sleep(0.5)
             self.escape()
             yield self.end("Esc", slow, "interrupted", may_repeat=True)

@@ -11,6 +11,7 @@ from collections.abc import Callable
 
 import pytest
 
+from fleet_tui.errors import Refused
 from fleet_tui.inputs import KeyEvent
 from fleet_tui.models import Receipt
 from tests.holders import wait_until
@@ -63,7 +64,9 @@ class Person:
         return self.agent.fleet.wait_for_answer(receipt, seconds=seconds)
 
     def asked(self) -> list[str]:
-        return [asked.prompt for asked in self.real.api.prompts()][1:]
+        prompts = [asked.prompt for asked in self.real.api.prompts()]
+        # qwen asks the model by itself what is worth remembering.
+        return [prompt for prompt in prompts if not prompt.startswith("Managed memory")][1:]
 
     def holds(self, text: str) -> Callable[[], bool]:
         """Whether the text stands in the lower part of the screen."""
@@ -132,38 +135,36 @@ def test_a_prompt_after_an_interruption_arrives_alone(person: Person) -> None:
     assert person.asked()[-1] == "count to three"
 
 
-@pytest.mark.parametrize(
-    "text", ["!touch PWNED", "/nosuch thing", "/model", "# a heading", "@nobody hello", "-x"]
-)
-def test_what_looks_like_a_command_is_text_or_refused(person: Person, text: str) -> None:
-    from fleet_tui.errors import Refused
-
-    try:
-        receipt = person.ends(person.agent.prompt(text))
-    except Refused:
-        assert person.asked() == []
-    else:
-        assert receipt.state == "answered", receipt
-        assert [asked.strip() for asked in person.asked()] == [text]
+def test_what_looks_like_a_command_is_text_or_refused(person: Person) -> None:
+    for text in ("!touch PWNED", "/nosuch thing", "/model", "# a heading", "@nobody hello", "-x"):
+        before = len(person.asked())
+        try:
+            receipt = person.ends(person.agent.prompt(text))
+        except Refused:
+            assert person.asked()[before:] == []
+        else:
+            assert receipt.state == "answered", (text, receipt)
+            assert [asked.strip() for asked in person.asked()[before:]] == [text]
     assert not (person.agent.worktree / "PWNED").exists()
 
 
-@pytest.mark.parametrize("text", ["a tail \\", "x" * 10_000, "one\ttwo", "several\n\nlines\nof text"])
-def test_a_text_arrives_as_it_is(person: Person, text: str) -> None:
-    given = person.agent.prompt(text)
-    receipt = person.ends(given)
+def test_texts_arrive_as_they_are(person: Person) -> None:
+    for text in ("a tail \\", "x" * 10_000, "one\ttwo", "several\n\nlines\nof text"):
+        before = len(person.asked())
+        given = person.agent.prompt(text)
+        receipt = person.ends(given)
 
-    assert receipt.state == "answered", receipt
-    (asked,) = person.asked()
-    assert asked.rstrip() == text or "tabs" in given.note
+        assert receipt.state == "answered", (text[:20], receipt)
+        (asked,) = person.asked()[before:]
+        assert asked.rstrip() == text or "tabs" in given.note
 
 
-@pytest.mark.parametrize("code", [400, 401])
-def test_a_turn_that_ends_in_an_error_is_not_answered(person: Person, code: int) -> None:
-    receipt = person.ends(person.agent.prompt(f"please [[fail {code}]]"))
+def test_a_turn_that_ends_in_an_error_is_not_answered(person: Person) -> None:
+    for code in (400, 401):
+        receipt = person.ends(person.agent.prompt(f"please [[fail {code}]]"))
 
-    assert receipt.state == "failed", receipt
-    assert receipt.reason
+        assert receipt.state == "failed", receipt
+        assert receipt.reason
 
 
 def test_a_command_is_run_as_one_if_that_is_asked_for(person: Person) -> None:
