@@ -30,7 +30,7 @@ class Table:
     """One program's dealings, and what they have come to."""
 
     def __init__(
-        self, folder: Path, policy: Mapping[str, Any] | None = None, signals: Signals | None = None
+        self, folder: Path, policy: Mapping[str, Any] | None = None, signals: Signals = SIGNALS
     ) -> None:
         hooks.prepare(folder)
         self.hooks = folder / "hooks"
@@ -40,7 +40,7 @@ class Table:
         self.said: list[dict[str, Any]] = []
         spec = RunSpec(
             "agent", 1, str(folder), str(folder), "", ("true",), str(folder), {},
-            signals=(signals or SIGNALS).to_plain(), policy=dict(policy or {}),
+            signals=signals.to_plain(), policy=dict(policy or {}),
         )  # fmt: skip
         self.dealings = Dealings(spec, self.screen, self._type, self._tell)
 
@@ -54,6 +54,11 @@ class Table:
     def shows(self, *lines: str) -> None:
         self.screen.feed(b"\x1b[2J\x1b[H" + "\r\n".join(lines).encode())
         self.dealings.output(time.monotonic())
+
+    def draws(self, text: str) -> None:
+        """An input box with this text, the cursor behind it."""
+        self.shows("earlier", "─" * 60, f"❯\xa0{text}", "─" * 60)
+        self.screen.feed(f"\x1b[3;{3 + len(text)}H".encode())
 
     def tick(self, later: float = 1.0) -> None:
         self.dealings.tick(time.monotonic() + later, is_reading=True)
@@ -202,3 +207,90 @@ def test_a_report_that_was_read_and_not_told_before_a_restart_is_heard(
 
     assert table.dealings.status().status is status
     assert [event["status"] for event in table.told] == ([] if status is Status.WORKING else ["idle"])
+
+
+# ── its input box ──
+
+
+def boxed(folder: Path) -> Table:
+    """A program that says it is done, with a box as claude draws it."""
+    signals = replace(
+        SIGNALS,
+        reports=True,
+        box=profiles.load("claude").signals.box,
+        texts=profiles.load("claude").signals.texts,
+    )
+    table = Table(folder, signals=signals)
+    table.draws("")
+    table.dealings.reported("state=done", time.monotonic())
+    table.tick(0.3)
+    table.tick(0.6)
+    return table
+
+
+def test_a_program_that_waits_without_its_box_is_in_a_menu_with_its_choices(folder: Path) -> None:
+    table = boxed(folder)
+    assert table.dealings.status().status is Status.DONE
+
+    table.shows("  Select model", "  ❯ 1. Default", "    2. Opus")
+    for later in (0.3, 0.6, 1.2, 1.8):
+        table.tick(later)
+
+    told = table.dealings.status()
+    assert (told.status, told.detail, told.source) == (Status.BLOCKED, "menu", "screen")
+    assert [(choice.number, choice.label) for choice in told.choices] == [("1", "Default"), ("2", "Opus")]
+
+    table.draws("")
+    for later in (2.0, 2.3, 2.6):
+        table.tick(later)
+    assert table.dealings.status().status is Status.DONE
+
+
+def test_a_redraw_without_the_box_is_no_menu(folder: Path) -> None:
+    table = boxed(folder)
+
+    table.shows("half of")
+    table.tick(0.3)
+    table.draws("")
+    for later in (0.4, 0.7, 1.5):
+        table.tick(later)
+
+    assert all(event.get("status") != "blocked" for event in table.told)
+
+
+def test_a_frame_that_is_being_drawn_is_not_looked_at(folder: Path) -> None:
+    table = boxed(folder)
+
+    table.screen.feed(b"\x1b[?2026h")
+    table.shows("nothing yet")
+    for later in (0.3, 0.9, 1.8):
+        table.tick(later)
+
+    assert all(event.get("status") != "blocked" for event in table.told)
+
+
+def test_a_program_whose_box_was_never_seen_is_not_taken_to_be_in_a_menu(folder: Path) -> None:
+    signals = replace(SIGNALS, reports=True, box=profiles.load("claude").signals.box)
+    table = Table(folder, signals=signals)
+    table.shows("a version that draws itself in another way")
+    table.dealings.reported("state=done", time.monotonic())
+    for later in (0.3, 0.9, 1.8):
+        table.tick(later)
+
+    assert table.dealings.status().status is Status.DONE
+
+
+def test_a_draft_is_set_aside_by_the_programs_own_key(folder: Path) -> None:
+    table = boxed(folder)
+    table.draws("please do not delete")
+    table.tick(0.9)
+
+    table.dealings.prompt({"id": "p1", "text": "the database"}, lambda **fields: table.said.append(fields))
+    for later in (1.2, 1.5):
+        table.tick(later)
+    assert table.typed == [b"\x13"]
+    table.draws("")
+    for later in (1.8, 2.1):
+        table.tick(later)
+
+    assert b"".join(table.typed) == b"\x13the database"
