@@ -286,9 +286,9 @@ class Dealings:
         unless = rule.set_aside_unless if rule is not None else ""
         return not unless or re.search(unless, flat(self._screen.text())) is None
 
-    def _was_interrupted(self) -> bool:
-        if self._judge.was_interrupted or self._interrupted is None:
-            return self._judge.was_interrupted
+    def _shows_interruption(self) -> bool:
+        if self._interrupted is None:
+            return False
         written = [line for line in self._screen.text() if line.strip()]
         return self._interrupted.search(flat(written[-BOTTOM_LINES:])) is not None
 
@@ -346,7 +346,7 @@ class Dealings:
         if self._prompts.would_type(now, self._judge.status_for_prompts):
             self._look_now(now)
         observed = self._judge.status()
-        needs_box = self._prompts.needs_box and not ended
+        needs_box = self._signals.box is not None and self._prompts.needs_box(observed.status) and not ended
         program = Program(
             self._judge.status_for_prompts,
             observed.detail,
@@ -358,8 +358,8 @@ class Dealings:
             last_key=self._last_key,
             calm_at=self._judge.calm_at,
             is_turn_over=self._judge.is_turn_over,
-            was_interrupted=needs_box and self._was_interrupted(),
-            box=self._look_at_box(now) if needs_box else None,
+            was_interrupted=self._judge.was_interrupted or (needs_box and self._shows_interruption()),
+            box=self._look_at_box(now) if needs_box else UNSETTLED if self._signals.box is not None else None,
             has_box=self._has_box,
             may_set_aside=needs_box and self._may_set_aside(),
         )

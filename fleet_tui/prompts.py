@@ -328,10 +328,15 @@ class Prompts:
     def due(self) -> float | None:
         return self._due
 
-    @property
-    def needs_box(self) -> bool:
-        """Whether the input box decides what happens next."""
-        return self._draft is not None or any(not one.is_final for one in self._all.values())
+    def needs_box(self, status: Status) -> bool:
+        """Whether the input box decides what happens next: it is not read for every line that a busy program prints."""
+        is_calm = status is not Status.WORKING
+        restores_itself = self._rule is not None and self._rule.restores_itself
+        return (self._draft is not None and (is_calm or restores_itself)) or any(
+            is_calm or one.is_now or one.state not in (ReceiptState.QUEUED, ReceiptState.ACCEPTED)
+            for one in self._all.values()
+            if not one.is_final
+        )
 
     def step(self, now: float, program: Program) -> list[Step]:
         """What is to be done now to bring prompts forward."""
@@ -536,7 +541,8 @@ class Prompts:
             or not is_free
             or box.state in (BoxState.NONE, BoxState.UNSETTLED)
         ):
-            self._soon(max(draft.next_at, hands_off, now + self._settle_seconds))
+            if is_free:
+                self._soon(max(draft.next_at, hands_off, now + self._settle_seconds))
             return []
         if box.state is BoxState.DRAFT and not draft.presses:
             # Somebody has written something else there meanwhile.
@@ -670,7 +676,8 @@ class Prompts:
         if is_mixed:
             return [self._move(prompt, ReceiptState.REFUSED, MIXED)]
         if now < hands_off or program.status in _NEVER or not self._shows(prompt, program):
-            self._soon(max(hands_off, now + self._settle_seconds))
+            if program.status not in _NEVER:
+                self._soon(max(hands_off, now + 1.0))
             return []
         if not rule.clear:
             return [self._move(prompt, ReceiptState.REFUSED, LEFT_THERE)]

@@ -207,7 +207,7 @@ def test_a_program_that_brings_drafts_back_by_itself_is_left_to_it(tmp_path: Pat
     stage.pass_(0.6, box=holding("hello"))
 
     assert stage.pass_(9.0, box=holding("a draft"), status=Status.WORKING, busy=1) == []
-    assert stage.prompts.needs_box
+    assert not stage.prompts.needs_box(Status.WORKING), "it is back"
     stage.pass_(1.0, status=Status.DONE)
     assert stage.receipt == ("answered", "")
 
@@ -319,6 +319,23 @@ def test_a_prompt_sent_into_work_is_accepted_when_its_box_lets_go_of_it(stage: S
     assert stage.receipt == ("accepted", "")
     stage.pass_(status=Status.DONE)
     assert stage.receipt == ("answered", "")
+
+
+def test_the_box_is_not_read_for_every_line_of_a_turn(stage: Stage) -> None:
+    stage.add().accepted()
+    stage.prompts.add("p2", "two", is_now=False)
+
+    assert not stage.prompts.needs_box(Status.WORKING)
+    assert stage.prompts.needs_box(Status.DONE)
+
+
+def test_nothing_is_due_while_a_draft_waits_for_the_end_of_a_turn(stage: Stage) -> None:
+    stage.add().pass_(box=holding("please do not"))
+    stage.accepted()
+
+    stage.pass_(1.0)
+
+    assert stage.prompts.due() is None
 
 
 def test_every_prompt_that_waits_says_for_what(stage: Stage) -> None:

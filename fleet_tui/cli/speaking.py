@@ -231,7 +231,10 @@ def _show_question(found: Why) -> None:
     "--wrong", metavar="STATUS", help="Say what it should be: saves screen and signs as a test case."
 )
 @click.option(
-    "--kind", default="", metavar="KIND", help="With --wrong blocked: permission, question, trust, login, menu."
+    "--kind",
+    default="",
+    metavar="KIND",
+    help="With --wrong blocked: permission, question, trust, login, menu.",
 )
 @json_option
 def why(branch: str, wrong: str | None, kind: str, as_json: bool) -> None:
