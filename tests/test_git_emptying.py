@@ -220,7 +220,7 @@ def test_an_emptying_killed_at_any_moment_leaves_its_worktree_whole_or_saved(
     chance = random.Random(1)
     outcomes = []
     span = 0.0
-    for number in range(80):
+    for number in range(40):
         place = worktree(repo, f"try-{number}", tmp_path / f"trees-{number}" / "side")
         for name in [f"new/{index}" for index in range(50)] + [f"build/{index}" for index in range(50)]:
             (place / name).parent.mkdir(exist_ok=True)
@@ -416,6 +416,15 @@ def test_what_cannot_be_read_keeps_the_worktree_whole_until_it_can(
     assert packed(item) == {"build/deep/file": b"deep"}
 
 
+def test_a_folder_that_can_be_listed_but_not_entered_keeps_the_worktree_whole(shared: Path) -> None:
+    place = shared / "trees" / "side"
+    (place / "new").chmod(0o400)
+    item = as_nobody_discarded(place)
+
+    assert f"{item.path}/new cannot be read: Permission denied" in as_nobody(lambda: git.empty(item))
+    assert as_nobody(lambda: git.from_trash(item.path)) == ""
+
+
 def test_a_folder_of_another_user_that_cannot_be_deleted_keeps_the_worktree_whole(shared: Path) -> None:
     place = shared / "trees" / "side"
     os.chown(place / "build" / "deep", 0, 0)
@@ -442,6 +451,73 @@ def test_folders_that_are_only_read_only_are_deleted(shared: Path) -> None:
 
     assert as_nobody(lambda: git.empty(item)) == ""
     assert list(item.path.parent.iterdir()) == [git.archive_of(item.path)]
+
+
+def test_a_link_in_the_place_of_a_worktree_is_not_followed(place: Path, tmp_path: Path) -> None:
+    elsewhere = place.rename(tmp_path / "elsewhere")
+    place.symlink_to(elsewhere)
+    item = discard(place)
+
+    with pytest.raises(Refused, match="is a symbolic link"):
+        git.empty(item)
+
+    assert (elsewhere / "a.txt").exists()
+
+
+def test_of_a_worktree_whose_repository_is_gone_that_is_what_keeps_it(repo: Path, place: Path) -> None:
+    item = discard(place)
+    repo.rename(repo.with_name("away"))
+
+    ((text, hint),) = git.contents(item).obstacles
+
+    assert text == f"the repository {repo}/.git is gone"
+    assert "git worktree repair" in hint
+
+
+def test_git_that_looks_into_a_nested_repository_runs_no_program_of_it(place: Path, tmp_path: Path) -> None:
+    clone = place / "build" / "dependency"
+    make(clone)
+    call(clone, "update-ref", "refs/remotes/origin/main", "HEAD")
+    call(clone, "remote", "add", "origin", "https://example.org/dependency.git")
+    trap = tmp_path / "trap"
+    trap.write_text(f"#!/bin/sh\ntouch {tmp_path}/sprung\nexit 1\n")
+    trap.chmod(0o755)
+    (clone / ".gitattributes").write_text("* filter=trap\n")
+    for key in (
+        "core.fsmonitor",
+        "filter.trap.clean",
+        "filter.trap.process",
+        "core.sshCommand",
+        "core.pager",
+    ):
+        call(clone, "config", key, str(trap))
+    call(clone, "config", "remote.origin.promisor", "true")
+    call(clone, "config", "remote.origin.url", f"ssh://example.org/{trap}")
+    call(clone, "config", "extensions.partialClone", "origin")
+    tip = call(clone, "rev-parse", "HEAD")
+    (clone / ".git" / "refs" / "remotes" / "origin" / "gone").write_text(f"{'1' * 40}\n")
+    (clone / ".git" / "objects" / tip[:2] / tip[2:]).unlink(missing_ok=True)
+    (tmp_path / "sprung").unlink(missing_ok=True)
+    item = discard(place)
+
+    assert len(git.contents(item).obstacles) == 1
+    assert not (tmp_path / "sprung").exists()
+
+
+def test_looking_into_the_trash_runs_no_filter(repo: Path, place: Path, tmp_path: Path) -> None:
+    trap = tmp_path / "trap"
+    trap.write_text(f"#!/bin/sh\ntouch {tmp_path}/sprung\ncat\n")
+    trap.chmod(0o755)
+    commit(place, {".gitattributes": "* filter=a=b\n"})
+    call(repo, "config", "filter.a=b.clean", str(trap))
+    call(repo, "config", "filter.a=b.required", "true")
+    call(repo, "config", "core.fsmonitor", str(trap))
+    (place / "a.txt").write_text("x\n")
+    os.utime(place / "src" / "b.py", (1, 1))
+    item = discard(place)
+
+    assert git.contents(item).uncommitted == ("a.txt",)
+    assert not (tmp_path / "sprung").exists()
 
 
 @pytest.mark.slow

@@ -550,6 +550,34 @@ def test_an_emptying_that_was_killed_is_undone_whole_or_has_saved_everything(
         assert (place / "build" / "out").read_text() == "large\n"
 
 
+@pytest.mark.parametrize("step", ["connect", "_attach", "_set_head"])
+def test_a_return_that_was_killed_is_not_taken_for_trash_to_empty(
+    repo: Path, place: Path, trash: Path, step: str
+) -> None:
+    work_in(place)
+    before = picture(place)
+    moved = discard(place, trash, delete_branch=True)
+    die_at("from_trash", step, moved.path)
+
+    with pytest.raises(Refused, match="was being brought back"):
+        git.empty(moved)
+
+    assert entries(repo) == ["side"]
+    assert git.from_trash(moved.path) == git.Restored(place, "side", "")
+    assert picture(place) == before
+
+
+def test_a_copy_of_a_worktree_in_the_trash_is_not_taken_for_the_original(
+    repo: Path, place: Path, trash: Path
+) -> None:
+    shutil.copytree(place, trash / "side.20260101-120000", symlinks=True)
+
+    assert git.trashed(trash) == []
+    with pytest.raises(Refused, match="no worktree any more"):
+        git.find(trash / "side.20260101-120000", original=place, branch="side")
+    assert entries(repo) == ["side"]
+
+
 def die_at(verb: str, step: str, *paths: Path) -> None:
     """Run a verb in a process that kills itself just before a step."""
     script = (

@@ -80,8 +80,7 @@ def _is_mere_clone(folder: Path) -> bool:
     own = ("HEAD", "--branches", "--glob=refs/stash*", "--not", "--remotes")
     questions = (
         ("rev-list", "--max-count=1", *own),
-        ("diff-index", "--name-only", "HEAD"),
-        ("ls-files", "--others", "--exclude-standard"),
+        ("status", "--porcelain"),
     )
     here = Place(folder / ".git", folder / ".git", folder)
     answers = [plain.look(here, *PLAIN, *question) for question in questions]

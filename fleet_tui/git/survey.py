@@ -39,6 +39,11 @@ def survey(folder: Path) -> Survey:
     repositories: list[str] = []
     obstacles: list[Obstacle] = []
     top = folder.lstat()
+    if stat.S_ISLNK(top.st_mode):
+        link = Obstacle(
+            f"{folder} is a symbolic link", "undo, and put the folder that it leads to in its place"
+        )
+        return Survey(0, (), (link,))
     waiting: list[tuple[str, os.stat_result]] = [(str(folder), top)]
     while waiting:
         place, found = waiting.pop()
@@ -58,7 +63,11 @@ def survey(folder: Path) -> Survey:
             obstacles.append(Obstacle(f"the folders below {folder} are nested too deeply", f"see {place}"))
             continue
         for entry in entries:
-            info = entry.stat(follow_symlinks=False)
+            try:
+                info = entry.stat(follow_symlinks=False)
+            except OSError as error:
+                obstacles.append(_unreadable(place, found, error.strerror or str(error)))
+                break
             if not stat.S_ISDIR(info.st_mode):
                 size += info.st_size
                 if not _is_readable(entry.path, info):

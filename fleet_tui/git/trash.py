@@ -142,10 +142,17 @@ def _entry(worktree: Path, branch: str, repo_root: Path | None, recorded: Admin 
         raise NotFound(f"{worktree} is not a linked worktree", hint="see: git worktree list")
     if not admin.folder.is_dir():
         _remake(admin, worktree, _head_for(admin.git_dir, branch))
-    elsewhere = admin.worktree
-    if elsewhere and elsewhere != worktree and admin_of(elsewhere) == admin:
-        raise Refused(f"{worktree} is a copy of the worktree {elsewhere}", hint="remove the copy by hand")
+    if _is_copy(worktree, admin):
+        raise Refused(
+            f"{worktree} is a copy of the worktree {admin.worktree}", hint="remove the copy by hand"
+        )
     return admin
+
+
+def _is_copy(worktree: Path, admin: Admin) -> bool:
+    """Whether the entry that a folder names belongs to another folder, which names it too."""
+    elsewhere = admin.worktree
+    return elsewhere is not None and elsewhere != real(worktree) and admin_of(elsewhere) == admin
 
 
 def _linked(worktree: Path, repo_root: Path | None) -> Admin | None:
@@ -353,7 +360,7 @@ def saved_refs(git_dir: Path, mark: str) -> list[str]:
 def _without_record(path: Path) -> Trashed | None:
     """What a folder in the trash says about itself; None when it is no worktree."""
     admin = admin_of(path)
-    if admin is None or not (admin.git_dir / "HEAD").exists():
+    if admin is None or not (admin.git_dir / "HEAD").exists() or _is_copy(path, admin):
         return None
     name, _, stamp = path.name.rpartition(".")
     return Trashed(
@@ -379,7 +386,11 @@ def contents(item: Trashed) -> Contents:
         return Contents(saved=item.saved)
     if not item.path.is_dir():
         return Contents()
-    found = look(_named_admin(item), item.path, head=item.head, original=item.original)
+    admin = _named_admin(item)
+    if not (admin.git_dir / "HEAD").exists():
+        gone = _repository_gone(admin.git_dir)
+        return Contents(obstacles=((gone.message, gone.hint),))
+    found = look(admin, item.path, head=item.head, original=item.original)
     try:
         _refuse_nested(item)
     except Refused as error:
@@ -419,6 +430,8 @@ def _doomed(path: Path) -> Path:
 
 
 def _saved(item: Trashed, *, keep_ignored: bool) -> Trashed:
+    if not item.path.exists() and admin_of(item.original) == _named_admin(item):
+        raise Refused(f"{item.original} was being brought back", hint="finish that with: fleet undo")
     admin = _admin(item)
     found = contents(item)
     if found.obstacles:
