@@ -49,6 +49,7 @@ def examine(store: Store, project: Path | None) -> list[Finding]:
         *_folders_without_rows(store, agents),
         *_worktrees(project, agents, settings),
         *_trash(store, agents, limits),
+        *_branches(agents),
         *_transcripts(agents, limits),
         *([] if broken else _configuration(project)),
         *([] if broken else _trust(project)),
@@ -275,6 +276,17 @@ def _trash(store: Store, agents: list[Agent], limits: config.Config) -> Iterator
             "warning",
             f"the trash takes {size >> 20} MB, more than its limit of {limits.trash_mb} MB (fleet.trash_mb)",
             "nothing leaves it in its first day; fleet trash --empty makes room now",
+        )
+
+
+def _branches(agents: list[Agent]) -> Iterator[Finding]:
+    idle = land.idle_branches(agents)
+    if idle:
+        shown = ", ".join(agent.branch for agent in idle[:5]) + (" …" if len(idle) > 5 else "")
+        yield Finding(
+            "ok",
+            f"branches of killed agents without commits of their own: {len(idle)} ({shown})",
+            "fleet trash -a --prune-branches removes them",
         )
 
 

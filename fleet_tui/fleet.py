@@ -522,6 +522,25 @@ class Fleet:
 
         return tidy.archives(self.agents(everywhere=everywhere), self._limits())
 
+    def idle_branches(self, *, everywhere: bool = False) -> list[Agent]:
+        """Killed agents whose branches hold nothing that is not on another branch, tag or remote."""
+        from fleet_tui import land
+
+        return land.idle_branches(self.agents(everywhere=everywhere))
+
+    def prune_branches(self, agents: Sequence[Agent]) -> Iterator[tuple[Agent, str]]:
+        """Take these agents' branches out of git's list; yields the ref that keeps each for an undo."""
+        from fleet_tui import land
+
+        failures: list[FleetError] = []
+        for agent in agents:
+            try:
+                yield agent, land.put_branch_aside(agent)
+            except FleetError as error:
+                failures.append(error)
+        if failures:
+            raise failures[0]
+
     def trash_limit_passed(self, just_killed: Sequence[Agent], *, seconds: float = 1.0) -> int:
         """The limit in megabytes, if these kills have put the trash over it; else 0, also if looking takes longer."""
         from fleet_tui import tidy

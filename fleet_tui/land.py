@@ -335,6 +335,7 @@ def _undone(store: Store, agent: Agent, *, now: float) -> str:
             raise Refused(
                 f"there is another agent {agent.name} by now", hint=f"fleet kill {agent.name} first"
             )
+        _bring_branch_back(agent)
         restored = _restored(agent)
         paths.killed(agent.id).unlink(missing_ok=True)
         store.change(agent.id, now, status=Status.STOPPED, trash="", worktree=str(restored.path))
@@ -393,3 +394,38 @@ def _emptied(store: Store, agent: Agent, *, keep_ignored: bool) -> str:
     with store.transaction():
         store.change(agent.id, time.time(), trash="")
     return ref
+
+
+# ── branches ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def idle_branches(agents: Sequence[Agent]) -> list[Agent]:
+    """Killed agents whose branches were made for them and hold nothing of their own; one for each branch."""
+    found: list[Agent] = []
+    used = {(agent.project, agent.branch) for agent in agents if agent.status is not Status.KILLED}
+    for project in sorted({agent.project for agent in agents}):
+        killed = {
+            agent.branch: agent
+            for agent in agents
+            if agent.project == project
+            and agent.status is Status.KILLED
+            and agent.branch_made
+            and (project, agent.branch) not in used
+        }
+        # A repository that is gone, or cannot be read, has none to offer.
+        with contextlib.suppress(FleetError):
+            if killed and Path(project).exists():
+                git_dir = git.discover(Path(project)).git_dir
+                found += [killed[name] for name in git.idle_branches(git_dir, killed)]
+    return found
+
+
+def put_branch_aside(agent: Agent) -> str:
+    """Remove the branch of a killed agent from git's branches; returns the ref that keeps it for an undo."""
+    return git.put_aside(git.discover(Path(agent.project)).git_dir, agent.branch, _mark(agent))
+
+
+def _bring_branch_back(agent: Agent) -> None:
+    """Before the worktree, which is attached to its branch if that is there; without a branch it comes back detached."""
+    with contextlib.suppress(FleetError):
+        git.bring_back(git.discover(Path(agent.project)).git_dir, agent.branch, _mark(agent))

@@ -278,3 +278,53 @@ def test_the_doctor_finds_a_worktree_that_git_has_moved(
     cli.ok("doctor", "--fix")
 
     assert fleet.find("fix").worktree == str(tmp_path / "moved")
+
+
+# ── branches ──
+
+
+@pytest.mark.slow
+def test_branches_without_commits_of_their_own_are_offered_removed_and_brought_back(
+    cli: Cli, fleet: Fleet, project: Path
+) -> None:
+    agents = fleet.multi([(name, "x") for name in ("empty", "merged", "own", "emptied", "living")])
+    for agent in agents[1:3]:
+        (Path(agent.worktree) / "work.txt").write_text(agent.name)
+        git(Path(agent.worktree), "add", ".")
+        git(Path(agent.worktree), "commit", "-q", "-m", "work")
+    git(project, "merge", "-q", "merged")
+    fleet.kill(agents[:4], grace=0.2)
+    list(fleet.empty_trash([fleet.store.agent(agents[3].id)]))
+
+    hint = "3 branches of killed agents without commits of their own: "
+    assert f"{hint}emptied, empty, merged (fleet trash --prune-branches" in cli.ok("trash")
+    assert "branches of killed agents without commits of their own: 3" in cli.ok("doctor")
+    assert cli("trash", "--prune-branches").code == 2
+    removed = cli.ok("trash", "--prune-branches", "-f").splitlines()
+
+    assert [line.split()[:2] for line in removed] == [
+        ["emptied", "removed,"],
+        ["empty", "removed,"],
+        ["merged", "removed,"],
+    ]
+    assert set(git(project, "branch", "--format=%(refname:short)").split()) == {"main", "own", "living"}
+    assert "branches of killed" not in cli.ok("trash")
+    assert "no branch of a killed agent" in cli.ok("trash", "--prune-branches")
+    cli.ok("undo", "empty")
+    cli.ok("undo", "merged")
+    assert git(Path(agents[1].worktree), "branch", "--show-current") == "merged\n"
+    assert git(Path(agents[0].worktree), "branch", "--show-current") == "empty\n"
+    left = git(project, "for-each-ref", "--format=%(refname)", "refs/fleet/branches").split()
+    assert left == [f"refs/fleet/branches/emptied-{agents[3].id}"]
+
+
+@pytest.mark.slow
+def test_a_branch_that_is_the_last_to_hold_its_base_stays(cli: Cli, fleet: Fleet, project: Path) -> None:
+    git(project, "checkout", "-q", "-b", "feature")
+    git(project, "commit", "-q", "--allow-empty", "-m", "only here")
+    agents = fleet.multi([(name, "x") for name in ("first", "second")])
+    git(project, "checkout", "-q", "main")
+    git(project, "branch", "-q", "-D", "feature")
+    fleet.kill(agents, grace=0.2)
+
+    assert "branches of killed" not in cli.ok("trash")

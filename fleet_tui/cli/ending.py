@@ -122,24 +122,51 @@ def undo(agent: str, everywhere: bool) -> None:
     is_flag=True,
     help="Delete them. Work is saved under refs/fleet/trash, small ignored files in an archive.",
 )
+@click.option(
+    "--prune-branches",
+    is_flag=True,
+    help="Remove branches of killed agents without commits of their own; undo brings them back.",
+)
 @click.option("-f", "--force", is_flag=True, help="Do not ask.")
 @click.option("--json", "as_json", is_flag=True, help="As a JSON array.")
-def trash(everywhere: bool, empty: bool, force: bool, as_json: bool) -> None:
+def trash(everywhere: bool, empty: bool, prune_branches: bool, force: bool, as_json: bool) -> None:
     """Show what the worktrees of killed agents hold, or delete them."""
     from fleet_tui import listing
 
     fleet = open_fleet()
+    if prune_branches:
+        _prune(fleet, everywhere=everywhere, force=force)
+        if not empty:
+            return
     agents = fleet.trash(everywhere=everywhere)
     if not (empty and agents):
         found = fleet.trash_report(agents)
         archives = fleet.kept_ignored(everywhere=everywhere)
         # Both have been made safe by the listing.
         click.echo(listing.trash_json(found) if as_json else listing.trash(found, archives, now=time.time()))
+        idle = [] if as_json else fleet.idle_branches(everywhere=everywhere)
+        if idle:
+            names = shortened([agent.branch for agent in idle])
+            click.echo(
+                f"{counted(len(idle), 'branch', 'branches')} of killed agents without commits of their own: {names} "
+                "(fleet trash --prune-branches removes them)"
+            )
         return
     if not force:
         confirm(_question(fleet, agents), flag="--force")
     for agent, ref in fleet.empty_trash(agents):
         say(f"{agent.name}  " + (f"deleted, its last state saved as {ref}" if ref else "was gone already"))
+
+
+def _prune(fleet: Fleet, *, everywhere: bool, force: bool) -> None:
+    idle = fleet.idle_branches(everywhere=everywhere)
+    if idle and not force:
+        names = shortened([agent.branch for agent in idle])
+        confirm(f"Remove {counted(len(idle), 'branch', 'branches')} ({names})?", flag="--force", default=True)
+    for agent, ref in fleet.prune_branches(idle):
+        click.echo(f"{agent.branch}  removed, kept as {ref}")
+    if not idle:
+        click.echo("no branch of a killed agent is without commits of its own")
 
 
 def _question(fleet: Fleet, agents: Sequence[Agent]) -> str:

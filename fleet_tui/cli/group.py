@@ -210,8 +210,8 @@ own_settings_option = click.option(
 name_argument = click.argument("branch", shell_complete=complete_agents)
 
 
-def counted(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+def counted(number: int, noun: str, plural: str = "") -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {plural or f'{noun}s'}"
 
 
 def shortened(names: Sequence[str]) -> str:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from fleet_tui.git.changes import DiffStat, FileChange, Kind, diff_stat, dirty, status
     from fleet_tui.git.creation import WorktreePlan, add, plan, plan_many, undo_add
     from fleet_tui.git.entries import Changed, link_problem, link_problems, lock, relink, unlock
+    from fleet_tui.git.leftovers import bring_back, idle_branches, put_aside
     from fleet_tui.git.plain import Place, place_at, place_of
     from fleet_tui.git.program import GitFailed, Unwanted
     from fleet_tui.git.repository import (
@@ -65,6 +66,7 @@ __all__ = [
     "bases",
     "begin",
     "branch_names",
+    "bring_back",
     "contents",
     "diff_stat",
     "dirty",
@@ -73,6 +75,7 @@ __all__ = [
     "find",
     "from_trash",
     "how_to_restore",
+    "idle_branches",
     "init",
     "is_half_deleted",
     "link_problem",
@@ -84,6 +87,7 @@ __all__ = [
     "plan",
     "plan_many",
     "prune",
+    "put_aside",
     "relink",
     "remember",
     "repair",
@@ -118,7 +122,6 @@ _HOMES = {
         "Changed",
         "link_problem",
         "link_problems",
-        "link_problems",
         "lock",
         "relink",
         "unlock",
@@ -127,6 +130,11 @@ _HOMES = {
         "Place",
         "place_at",
         "place_of",
+    ),
+    "leftovers": (
+        "bring_back",
+        "idle_branches",
+        "put_aside",
     ),
     "program": (
         "GitFailed",
