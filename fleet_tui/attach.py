@@ -24,6 +24,7 @@ from fleet_tui.hostkeys import ESCAPE_SECONDS, Focus, Key, Mouse, Paste, Token, 
 from fleet_tui.inputs import KeyEvent, MouseEvent
 from fleet_tui.paint import Painter
 from fleet_tui.session import Session
+from fleet_tui.text import flat
 from fleet_tui.values import dataclass
 
 FRAME_RATE = 60.0
@@ -92,7 +93,7 @@ def attach(name: str, run_folder: Path, lock: Path, *, stdin: int = 0, stdout: i
         outcome = attachment.run()
     if outcome.message:
         with contextlib.suppress(OSError):
-            os.write(stdout, f"{outcome.message}\n".encode())
+            os.write(stdout, f"{flat(outcome.message)}\n".encode())
     return outcome
 
 

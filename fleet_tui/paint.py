@@ -23,7 +23,7 @@ from fleet_tui.cells import (
     UNDERLINE_SHIFT,
 )
 from fleet_tui.session import Run, Style, View
-from fleet_tui.text import blanked
+from fleet_tui.text import blanked, flat
 
 MIN_COLS, MIN_ROWS = 10, 3
 """A host below this gets a message instead of a picture."""
@@ -117,7 +117,7 @@ class Painter:
         return "".join(parts)
 
     def _hint_line(self, hint: str) -> str:
-        text = f" {hint} "[: self.cols]
+        text = f" {flat(hint)} "[: self.cols]
         return f"\x1b[{self.rows};1H\x1b[0;7m{text}\x1b[0m"
 
     def _modes(self, view: View) -> Iterator[str]:

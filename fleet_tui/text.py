@@ -27,11 +27,14 @@ REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
 
 _CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 _BIDI = (0x061C, 0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x2066, 0x206A))
+_INVISIBLE = (0x200B, *range(0x2060, 0x2065), *range(0x206A, 0x2070), 0xFEFF)
 _REORDERING = re.compile(f"[{''.join(map(chr, _BIDI))}]")
 _PICTURES = {
     **{number: 0x2400 + number for number in range(32) if chr(number) not in "\t\n"},
     0x7F: 0x2421,
-    **dict.fromkeys((*range(0x80, 0xA0), 0x2028, 0x2029, *_BIDI, *range(0xD800, 0xE000)), 0xFFFD),
+    **dict.fromkeys(
+        (*range(0x80, 0xA0), 0x2028, 0x2029, *_BIDI, *_INVISIBLE, *range(0xD800, 0xE000)), 0xFFFD
+    ),
 }
 
 

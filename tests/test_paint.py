@@ -142,6 +142,15 @@ def test_no_control_character_of_a_run_reaches_the_host() -> None:
     assert "\x07" not in painted
 
 
+def test_no_control_character_of_a_hint_reaches_the_host() -> None:
+    """It has the agent's name in it."""
+    painter = Painter(COLS, ROWS, has_truecolor=True)
+    painted = painter.frame(view_of(Screen(COLS, ROWS)), (), "to a\x1b[2J\x9b\u202eb\n").decode()
+
+    assert "to a�[2J�b" in painted
+    assert not any(part in painted for part in ("\x1b[2J", "\x9b", "\u202e", "\n"))
+
+
 def test_a_frame_without_changes_moves_the_cursor_and_paints_no_row() -> None:
     view = view_of(screen_with("some text"))
     painter = Painter(COLS, ROWS, has_truecolor=True)

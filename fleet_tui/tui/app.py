@@ -25,6 +25,7 @@ from textual.notifications import SeverityLevel
 from fleet_tui.errors import FleetError
 from fleet_tui.fleet import Fleet
 from fleet_tui.models import FleetState
+from fleet_tui.text import block, one_line
 from fleet_tui.tui import garbage, stylesheets, themes
 from fleet_tui.tui.driver import HostedApp
 from fleet_tui.tui.exchange import Sights, Surroundings
@@ -68,6 +69,7 @@ class FleetApp(Sturdy, HostedApp[None], inherit_bindings=False):
         self._feed = StateFeed(fleet)
         self._worker = WorkerLink(start)
         self._errors_seen = 0
+        self._told_damaged: frozenset[str] = frozenset()
         self.failure: FleetError | None = None
         """Why the dashboard had to end; None when it was left."""
         self.fleet_state: FleetState = self._feed.read()
@@ -118,6 +120,7 @@ class FleetApp(Sturdy, HostedApp[None], inherit_bindings=False):
         markup: bool = False,
     ) -> None:
         """What is being said already is not said again; and it is words of others, in which brackets are brackets."""
+        message, title = block(message), one_line(title)
         said = (message, title, severity)
         if said not in ((one.message, one.title, one.severity) for one in self._notifications):
             super().notify(message, title=title, severity=severity, timeout=timeout, markup=False)
@@ -130,11 +133,21 @@ class FleetApp(Sturdy, HostedApp[None], inherit_bindings=False):
         except FleetError as error:
             self.notify(error.hint, title=error.message, severity="error")
             return
+        if state is not None:
+            self._tell_damaged(state.damaged)
         if state is not None and state != self.fleet_state:
             self.fleet_state = state
             self._vigil.take(state)
             self.post_message(FleetChanged(state))
         self._vigil.tick()
+
+    def _tell_damaged(self, names: tuple[str, ...]) -> None:
+        """Name the agents that are missing from the list because their records cannot be read, once."""
+        for name in set(names) - self._told_damaged:
+            self.notify(
+                "fleet list --repair restores it", title=f"the record of {name} is damaged", severity="error"
+            )
+        self._told_damaged = frozenset(names)
 
     def on_fleet_changed(self, event: FleetChanged) -> None:
         # One that was posted before the dashboard was last brought up to date would take it back.

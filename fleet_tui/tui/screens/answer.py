@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 from textual import events, on
 from textual.containers import Horizontal, Vertical
 from textual.widget import Widget
-from textual.widgets import Input, Static
 
 from fleet_tui.listing import age, word
 from fleet_tui.models import Agent, Wish
 from fleet_tui.tui.screens.dialog import LOW, NARROW, Dialog
+from fleet_tui.tui.widgets.fields import Input, Static
 from fleet_tui.tui.widgets.lines import CHIP_HERE, Line, clean, content, wrap
 from fleet_tui.tui.widgets.statuses import ROLES, glyph
 

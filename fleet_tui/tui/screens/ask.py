@@ -7,9 +7,9 @@ from collections.abc import Iterable, Sequence
 from textual import on
 from textual.binding import Binding
 from textual.widget import Widget
-from textual.widgets import Input, Label
 
 from fleet_tui.tui.screens.dialog import Dialog, Field, chip
+from fleet_tui.tui.widgets.fields import Input, Label
 from fleet_tui.tui.widgets.lines import Line
 
 

@@ -9,13 +9,13 @@ from typing import Any
 from textual import events, on
 from textual.message import Message
 from textual.widget import Widget
-from textual.widgets import Input
 
 from fleet_tui.errors import FleetError
 from fleet_tui.listing import age
 from fleet_tui.models import Base
 from fleet_tui.tui.feeds import WorkerCrashed
 from fleet_tui.tui.screens.dialog import Dialog, Field
+from fleet_tui.tui.widgets.fields import Input
 from fleet_tui.tui.widgets.lines import Line, Lines, both_ends, clean, fit
 
 Ask = Callable[..., Awaitable[Any]]

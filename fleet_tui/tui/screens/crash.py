@@ -7,10 +7,10 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from textual.widget import Widget
-from textual.widgets import Label, Static
 
 from fleet_tui import __version__, paths
 from fleet_tui.tui.screens.dialog import Dialog
+from fleet_tui.tui.widgets.fields import Label, Static
 
 LINES_SHOWN = 8
 

@@ -16,7 +16,6 @@ from textual.binding import Binding, BindingsMap
 from textual.containers import Container, Vertical
 from textual.reactive import reactive
 from textual.screen import Screen
-from textual.widgets import Input
 
 from fleet_tui.models import Agent, FleetState, Status
 from fleet_tui.tui.actions import in_context
@@ -32,6 +31,7 @@ from fleet_tui.tui.screens.typing_mode import TypingMode
 from fleet_tui.tui.sessions import Sessions
 from fleet_tui.tui.widgets.away import Away, AwayRows
 from fleet_tui.tui.widgets.detail import Detail
+from fleet_tui.tui.widgets.fields import Input
 from fleet_tui.tui.widgets.fleet_list import FleetList
 from fleet_tui.tui.widgets.footer import Entry, Footer
 from fleet_tui.tui.widgets.frame import Frame

@@ -10,8 +10,8 @@ from textual.binding import Binding
 from textual.containers import Horizontal
 from textual.screen import ModalScreen
 from textual.widget import Widget
-from textual.widgets import Label
 
+from fleet_tui.tui.widgets.fields import Label
 from fleet_tui.tui.widgets.frame import Frame
 from fleet_tui.tui.widgets.lines import CHIP_HERE, Line
 from fleet_tui.tui.widgets.sturdy import Sturdy

@@ -9,7 +9,6 @@ from textual import on
 from textual.binding import Binding
 from textual.containers import Horizontal, Vertical
 from textual.widget import Widget
-from textual.widgets import Input
 
 from fleet_tui import names
 from fleet_tui.errors import FleetError
@@ -18,6 +17,7 @@ from fleet_tui.tui.exchange import Surroundings
 from fleet_tui.tui.screens.bases import Ask, BaseField, described
 from fleet_tui.tui.screens.dialog import Field, chip
 from fleet_tui.tui.screens.form import Form
+from fleet_tui.tui.widgets.fields import Input
 from fleet_tui.tui.widgets.lines import Line, Lines, both_ends, clean, fit
 from fleet_tui.tui.widgets.prompt_area import PromptArea
 from fleet_tui.tui.widgets.stepper import Stepper

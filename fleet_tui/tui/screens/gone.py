@@ -6,10 +6,10 @@ from collections.abc import Iterable, Sequence
 
 from textual import events
 from textual.widget import Widget
-from textual.widgets import Label
 
 from fleet_tui.tui.keys import event_key, show
 from fleet_tui.tui.screens.dialog import Dialog
+from fleet_tui.tui.widgets.fields import Label
 from fleet_tui.tui.widgets.lines import clean
 
 

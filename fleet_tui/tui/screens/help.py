@@ -6,13 +6,13 @@ from collections.abc import Iterable, Sequence
 
 from textual import on
 from textual.widget import Widget
-from textual.widgets import Input
 
 from fleet_tui.listing import GLYPHS
 from fleet_tui.models import Status
 from fleet_tui.tui.actions import ACTIONS
 from fleet_tui.tui.keys import Keymap, short, show
 from fleet_tui.tui.screens.dialog import Dialog
+from fleet_tui.tui.widgets.fields import Input
 from fleet_tui.tui.widgets.frame import Frame
 from fleet_tui.tui.widgets.lines import Line, Lines, fit
 from fleet_tui.tui.widgets.statuses import ROLES

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from textual.widgets import Input
-
 from fleet_tui.models import Agent, Status
+from fleet_tui.tui.widgets.fields import Input
 from fleet_tui.tui.widgets.lines import clean
 from fleet_tui.tui.widgets.rows import Filter, Shown
 from fleet_tui.tui.widgets.statuses import NEEDY

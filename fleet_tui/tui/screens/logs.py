@@ -8,11 +8,11 @@ from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding
 from textual.screen import Screen
-from textual.widgets import Input
 
 from fleet_tui.errors import FleetError
 from fleet_tui.models import Agent
 from fleet_tui.tui.widgets.detail import clean_line
+from fleet_tui.tui.widgets.fields import Input
 from fleet_tui.tui.widgets.footer import Footer
 from fleet_tui.tui.widgets.frame import Frame
 from fleet_tui.tui.widgets.lines import Line, Lines, clean

@@ -7,7 +7,6 @@ from collections.abc import Iterable, Sequence
 from textual import on
 from textual.binding import Binding
 from textual.widget import Widget
-from textual.widgets import Input, Label
 
 from fleet_tui import names
 from fleet_tui.errors import FleetError
@@ -15,6 +14,7 @@ from fleet_tui.tui.exchange import Surroundings
 from fleet_tui.tui.screens.bases import Ask, BaseField
 from fleet_tui.tui.screens.dialog import Field, chip
 from fleet_tui.tui.screens.form import Form
+from fleet_tui.tui.widgets.fields import Input, Label
 from fleet_tui.tui.widgets.lines import Line
 from fleet_tui.tui.widgets.prompt_area import PromptArea
 from fleet_tui.values import dataclass

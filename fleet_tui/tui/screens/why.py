@@ -7,12 +7,12 @@ from collections.abc import Iterable, Sequence
 
 from textual import events
 from textual.widget import Widget
-from textual.widgets import Static
 
 from fleet_tui.listing import GLYPHS, age, word
 from fleet_tui.models import Agent, Status
 from fleet_tui.speaking import Why
 from fleet_tui.tui.screens.dialog import Dialog
+from fleet_tui.tui.widgets.fields import Static
 from fleet_tui.tui.widgets.lines import Line, clean, content
 from fleet_tui.tui.widgets.statuses import ROLES, glyph
 

@@ -17,7 +17,7 @@ from textual.geometry import Region, Size
 from textual.strip import Strip
 from textual.widget import Widget
 
-from fleet_tui.text import one_line
+from fleet_tui.text import block, flat, one_line
 from fleet_tui.tui.widgets.sturdy import Sturdy
 
 Part = tuple[str, str]
@@ -152,13 +152,13 @@ def wrap(text: str, width: int, most: int) -> list[str]:
 
 
 def strip(line: Iterable[Part], ink: Ink, width: int, below: Style, *, quiet: bool = False) -> Strip:
-    segments = [Segment(text, ink(role, below, quiet=quiet)) for text, role in line if text]
+    segments = [Segment(flat(text), ink(role, below, quiet=quiet)) for text, role in line if text]
     return Strip(segments).adjust_cell_length(width, below)
 
 
 def content(line: Iterable[Part]) -> Content:
     """The line for places that Textual draws, such as border titles."""
-    return Content.assemble(*((text, _markup(role)) for text, role in line if text))
+    return Content.assemble(*((block(text), _markup(role)) for text, role in line if text))
 
 
 def _markup(role: str) -> str:

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from rich.text import Text
 from textual import events
 from textual.message import Message
 from textual.widgets import TextArea
+
+from fleet_tui.text import pictured
 
 NEWLINES = frozenset({"shift+enter", "alt+enter", "ctrl+j", "ctrl+enter"})
 
@@ -32,6 +35,10 @@ class PromptArea(TextArea):
         self._place = len(self._history)
         self._draft = text
         self._enter_sends = enter_sends
+
+    def get_line(self, line_index: int) -> Text:
+        """The line as it is shown: a picture for each control character, so that every place stays where it is."""
+        return Text(pictured(self.document.get_line(line_index)), end="", no_wrap=True)
 
     async def _on_key(self, event: events.Key) -> None:
         if event.key in NEWLINES or (event.key == "enter" and not self._enter_sends):

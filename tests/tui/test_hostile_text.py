@@ -1,0 +1,286 @@
+"""Every screen of the dashboard, with hostile text wherever a name, prompt, branch, title or path can reach it."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import pkgutil
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from textual.app import App
+from textual.pilot import Pilot
+from textual.screen import Screen
+from textual.widget import Widget
+from textual.widgets import Input, TextArea
+
+import fleet_tui.tui
+from fleet_tui.models import Agent, Base, Batch, Deed, Evidence, FleetState, Prompted, Receipt, Status, Wish
+from fleet_tui.speaking import Sign, Why
+from fleet_tui.tui.absence import Summary
+from fleet_tui.tui.exchange import Sights, Step, Surroundings, Tool
+from fleet_tui.tui.screens.answer import AnswerDialog
+from fleet_tui.tui.screens.ask import Confirm, Entry
+from fleet_tui.tui.screens.bases import BasePicker
+from fleet_tui.tui.screens.crash import CrashDialog
+from fleet_tui.tui.screens.dashboard import Dashboard
+from fleet_tui.tui.screens.dialog import Dialog
+from fleet_tui.tui.screens.fan_out import FanOutDialog
+from fleet_tui.tui.screens.form import Form
+from fleet_tui.tui.screens.gone import GoneDialog
+from fleet_tui.tui.screens.help import HelpDialog
+from fleet_tui.tui.screens.logs import LogScreen
+from fleet_tui.tui.screens.new_agents import MultiDialog, NewAgentDialog
+from fleet_tui.tui.screens.progress import ProgressDialog
+from fleet_tui.tui.screens.prompt import PromptDialog
+from fleet_tui.tui.screens.queue import QueueDialog, Waiting
+from fleet_tui.tui.screens.why import WhyDialog, WrongDialog
+from tests.commands import Cli
+from tests.test_hostile_text import CONTROLS, EVIL, hostile, place
+from tests.tui import states
+from tests.tui.driving import drive, opened
+from tests.tui.hands import Hands
+from tests.tui.stage import StageApp, until
+
+__all__ = ("hostile", "place")
+
+PLACE = Surroundings(
+    project=f"/src/{EVIL}", name=EVIL, branch=EVIL, uncommitted=2, default_profile=EVIL, setup=(EVIL, EVIL),
+    tools=(Tool(EVIL, f"/bin/{EVIL}"), Tool(f"x{EVIL}")), memory_free=1, memory_total=2,
+)  # fmt: skip
+BASES = [Base(EVIL, "c0ffee" * 6, EVIL, states.NOW), Base("", "beef" * 9, EVIL, states.NOW)]
+SAID = Evidence(
+    EVIL, EVIL, states.NOW, EVIL, (("1", EVIL), ("2", EVIL)), True, Wish(EVIL, EVIL, f"/tmp/{EVIL}")
+)
+
+
+def evil(status: Status, number: int) -> Agent:
+    known = states.agent(f"a{number}", status, batch=f"b {EVIL}")
+    return replace(
+        known, name=f"{EVIL}{number}", project=f"/src/{EVIL}", branch=EVIL, base=EVIL, worktree=f"/t/{EVIL}", profile=EVIL,
+        argv=(EVIL, EVIL), prompt=EVIL, status_detail=EVIL, evidence=SAID, title=EVIL, session_id=EVIL, trash="",
+        lost_output=5000,
+    )  # fmt: skip
+
+
+AGENTS = tuple(evil(status, number) for number, status in enumerate(Status))
+BLOCKED = next(agent for agent in AGENTS if agent.status is Status.BLOCKED)
+STATE = FleetState(
+    AGENTS,
+    (Batch(f"b {EVIL}", f"/src/{EVIL}", states.NOW, EVIL),),
+    prompts={agent.id: Prompted(2, "queued", EVIL) for agent in AGENTS},
+    damaged=(EVIL,),
+)
+SIGHTS = Sights(
+    tails={agent.id: EVIL for agent in AGENTS},
+    log=(AGENTS[0].id, (EVIL, EVIL)),
+    deeds=(Deed(states.NOW, EVIL, EVIL), Deed(states.NOW, EVIL, EVIL, Status.BLOCKED)),
+)
+WHY = Why(
+    EVIL,
+    "blocked",
+    EVIL,
+    EVIL,
+    EVIL,
+    EVIL,
+    states.NOW,
+    (("1", EVIL),),
+    (Sign(EVIL, EVIL, EVIL, EVIL, EVIL),),
+    EVIL,
+)
+
+
+async def nothing(*_: Any, **__: Any) -> Any:
+    return []
+
+
+async def read(*_: Any) -> list[str]:
+    return [EVIL, "x" + EVIL]
+
+
+def progress() -> ProgressDialog:
+    dialog = ProgressDialog(EVIL, 2, "fanout")
+    for agent in AGENTS[:2]:
+        dialog.take(Step(1, agent, "setup", EVIL))
+    return dialog
+
+
+def question() -> AnswerDialog:
+    return AnswerDialog(replace(BLOCKED, status_detail="question"), states.NOW)
+
+
+SCREENS: dict[type[Screen[Any]], Callable[[], Screen[Any]]] = {
+    AnswerDialog: lambda: AnswerDialog(BLOCKED, states.NOW),
+    Confirm: lambda: Confirm(EVIL, EVIL, EVIL),
+    Entry: lambda: Entry(EVIL, EVIL, label=EVIL, value=EVIL, must_be=EVIL, does=EVIL),
+    BasePicker: lambda: BasePicker(BASES, states.NOW),
+    CrashDialog: lambda: CrashDialog(EVIL, EVIL * 3),
+    FanOutDialog: lambda: FanOutDialog(PLACE, [EVIL], nothing, states.NOW, before=AGENTS),
+    GoneDialog: lambda: GoneDialog(EVIL, [EVIL]),
+    LogScreen: lambda: LogScreen(AGENTS[0], read),
+    NewAgentDialog: lambda: NewAgentDialog(PLACE, [EVIL], nothing, states.NOW),
+    MultiDialog: lambda: MultiDialog(PLACE, nothing, states.NOW),
+    ProgressDialog: progress,
+    PromptDialog: lambda: PromptDialog(AGENTS, [EVIL], EVIL),
+    QueueDialog: lambda: QueueDialog(
+        AGENTS[0], [Receipt("r", "a", EVIL, "refused", EVIL)], [Waiting("i", EVIL)]
+    ),
+    WhyDialog: lambda: WhyDialog(AGENTS[0], WHY, states.NOW),
+    WrongDialog: lambda: WrongDialog(AGENTS[0]),
+}
+NOT_SHOWN = {
+    Dialog: "what the others are made of",
+    Form: "what the others are made of",
+    Dashboard: "shown below, in several sizes",
+    HelpDialog: "has our own words only",
+}
+
+
+def ours(kind: type[Any]) -> Iterator[type[Any]]:
+    for module in pkgutil.walk_packages(fleet_tui.tui.__path__, "fleet_tui.tui."):
+        importlib.import_module(module.name)
+    waiting = [kind]
+    while waiting:
+        one = waiting.pop()
+        waiting += one.__subclasses__()
+        if one.__module__.startswith("fleet_tui."):
+            yield one
+
+
+def check(app: App[None], where: str, seen: set[type[Widget]]) -> None:
+    """No control character, and no markup from outside, in anything on the screen."""
+    rows = app.screen._compositor.render_strips()
+    shown = "\n".join(row.text for row in rows)
+    assert CONTROLS.findall(shown.replace("\n", "")) == [], (where, shown)
+    for row in rows:
+        for segment in row:
+            assert segment.style is None or "@click" not in segment.style.meta, (where, segment)
+            assert "link" not in segment.text or segment.style is None or not segment.style.link, (
+                where,
+                segment,
+            )
+    seen.update(type(widget) for widget in app.screen.walk_children(Widget) if widget.region)
+
+
+@pytest.mark.slow
+def test_a_real_dashboard_shows_a_hostile_fleet_and_notices_as_plain_text(
+    hostile: tuple[Cli, dict[str, str]], place: Path
+) -> None:
+    _, names = hostile
+
+    async def test() -> None:
+        async with opened(place, size=(140, 40)) as driven:
+            await driven.until(lambda: "evil�[31mred" in driven.text(), "the agents")
+            driven.desk.selected = names["living"]
+            driven.app.notify(EVIL, title=EVIL, markup=True)
+            await driven.until(lambda: "[@click=app.quit]q[/]" in driven.text(), "the notice")
+            check(driven.app, "real dashboard", set())
+            for keys in (("enter",), ("escape",), ("w",), ("escape",), ("q",)):
+                await driven.press(*keys)
+                await driven.hands.pause()
+                check(driven.app, f"real dashboard {keys}", set())
+
+    drive(test())
+
+
+@pytest.mark.pure
+def test_every_screen_is_shown_or_has_a_reason_not_to_be() -> None:
+    found = {kind for kind in ours(Screen) if not kind.__module__.startswith("textual.")}
+
+    assert found == set(SCREENS) | set(NOT_SHOWN)
+
+
+def shown_on(
+    size: tuple[int, int], go: Callable[[StageApp, Pilot[None]], object], place: Surroundings = PLACE
+) -> None:
+    import asyncio
+
+    async def run() -> None:
+        app = StageApp(STATE, sights=SIGHTS, place=place)
+        app.worker.known |= {"surroundings": place, "bases": BASES, "base": (BASES[0], 5), "why": WHY}
+        async with app.run_test(size=size, notifications=True):
+            hands = Hands(app)
+            await hands.pause()
+            await go(app, hands)  # type: ignore[misc]  # a coroutine
+
+    asyncio.run(run())
+
+
+MADE_OF = {"Sturdy", "Lines", "Dialog", "Form"}
+UNSEEN = {
+    "KeyColumns": "our own words only",
+    "AllKeys": "our own words only",
+    "TooSmall": "our own words only",
+    "WhichKey": "our own words only",
+}
+
+
+@pytest.mark.pure
+def test_labels_and_input_fields_are_those_that_make_text_safe() -> None:
+    """Textual's own read markup in a text."""
+    for file in Path(fleet_tui.tui.__file__).parent.rglob("*.py"):
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ImportFrom) and node.module == "textual.widgets":
+                assert {name.name for name in node.names} <= {"TextArea"}, file
+
+
+@pytest.mark.slow
+def test_no_widget_lets_hostile_text_act_on_the_terminal() -> None:
+    seen: set[type[Widget]] = set()
+
+    async def dialogs(app: StageApp, pilot: Pilot[None]) -> None:
+        for make in [*SCREENS.values(), question]:
+            screen = make()
+            await app.push_screen(screen)
+            await until(pilot, lambda: app.screen is screen and screen.is_mounted)  # noqa: B023 - awaited at once
+            await pilot.pause()
+            for area in app.screen.query(TextArea):
+                area.load_text(EVIL)
+            for field in app.screen.query(Input):
+                field.value = EVIL.replace("\n", "")
+            await pilot.pause()
+            await pilot.pause()
+            check(app, type(screen).__name__, seen)
+            app.pop_screen()
+            await pilot.pause()
+
+    async def dashboard(app: StageApp, pilot: Pilot[None]) -> None:
+        desk = app.dashboard
+        for keys in (
+            (),
+            ("enter",),
+            ("escape",),
+            ("l",),
+            ("D",),
+            ("2",),
+            ("4",),
+            ("z",),
+            ("slash",),
+            ("escape",),
+            ("colon",),
+        ):
+            await pilot.press(*keys)
+            await pilot.pause()
+            check(app, f"dashboard {keys}", seen)
+        await pilot.press("escape")
+        desk.away_actions.show(Summary(5000.0, AGENTS[:3], EVIL))
+        for agent in AGENTS:
+            desk.selected = agent.id
+            await pilot.pause()
+            check(app, f"dashboard on {agent.status}", seen)
+
+    async def empty(app: StageApp, pilot: Pilot[None]) -> None:
+        app.dashboard.state = FleetState((), ())
+        await pilot.pause()
+        check(app, "welcome", seen)
+
+    shown_on((160, 50), dialogs)
+    shown_on((160, 50), dashboard)
+    shown_on((70, 20), dashboard)
+    shown_on((120, 40), empty)
+    shown_on((120, 40), empty, replace(PLACE, problem=EVIL, advice=EVIL, can_begin=True))
+    own = {kind.__name__ for kind in ours(Widget)} - MADE_OF - {kind.__name__ for kind in ours(Screen)}
+    assert own - {kind.__name__ for kind in seen} == set(UNSEEN)
