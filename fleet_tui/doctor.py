@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import Literal
 
-from fleet_tui import config, git, land, paths, processes, profiles, reconcile, scopes, tidy, transcript
+from fleet_tui import config, git, land, paths, processes, profiles, rebuilding, scopes, tidy, transcript
 from fleet_tui.errors import FleetError
 from fleet_tui.holder import is_held, take_lock
 from fleet_tui.models import Agent, Status
@@ -72,10 +72,13 @@ def _store(store: Store) -> Iterator[Finding]:
         yield Finding(
             "problem",
             f"the store {store.path} is damaged: {problems[0]}",
-            "move it away, then: fleet list --repair",
+            "--fix rebuilds it and keeps the damaged file, as fleet list --repair does",
+            lambda: "; ".join(rebuilding.rebuild(store.path)),
         )
     else:
         yield Finding("ok", f"store {store.path}")
+    for kept in sorted(store.path.parent.glob(f"{store.path.name}.damaged-*[0-9]")):
+        yield Finding("ok", f"a damaged store is kept as {kept}", "remove it once you miss nothing")
 
 
 def _space() -> Iterator[Finding]:
@@ -124,10 +127,7 @@ def _links(store: Store, agents: list[Agent]) -> Iterator[Finding]:
 
 
 def _mended(store: Store, agent: Agent) -> str:
-    said = land.mend(store, agent, now=time.time())
-    if said:
-        reconcile.copy_row(store.agent(agent.id), store.intent(agent.id))
-    return said or f"{agent.name} is busy; try again later"
+    return land.mend(store, agent, now=time.time()) or f"{agent.name} is busy; try again later"
 
 
 def _counted(number: int, noun: str) -> str:
@@ -203,7 +203,7 @@ def _folders_without_rows(store: Store, agents: list[Agent]) -> Iterator[Finding
             "problem",
             f"{len(unknown)} agents have files, but no row in the store",
             "--fix brings them back, as fleet list --repair does",
-            lambda: f"found again: {', '.join(agent.name for agent in reconcile.restore(store))}",
+            lambda: f"found again: {', '.join(agent.name for agent in rebuilding.restore(store))}",
         )
     for folder in sorted((paths.state() / "agents").glob("*")):
         is_begun = folder.name in known or (folder / "agent.json").exists()

@@ -5,8 +5,9 @@ FleetError                 1  something failed
 ├─ NotFound                3  no agent, batch or file of that name
 ├─ Refused                 4  doing it could lose or overwrite work
 ├─ NoRepository            5  not inside a usable git repository
-├─ StoreError              6  the store is locked, corrupt or newer than this program
-│  └─ StoreUnwritable      6  it can be read, but nothing can be recorded in it for now
+├─ StoreError              6  the store is locked or newer than this program
+│  ├─ StoreUnwritable      6  it can be read, but nothing can be recorded in it for now
+│  └─ StoreDamaged         6  the store's file, or a row in it, is damaged
 ├─ LaunchFailed            7  an agent did not get going
 ├─ HolderGone              8  an agent's holder does not answer
 ├─ TimedOut                9  what was waited for did not come in time
@@ -61,6 +62,10 @@ class StoreError(FleetError):
 
 class StoreUnwritable(StoreError):
     """The disk is full or read-only, or another process keeps the store locked."""
+
+
+class StoreDamaged(StoreError):
+    """What can be read of the store is not what was written; `fleet list --repair` rebuilds it."""
 
 
 class LaunchFailed(FleetError):

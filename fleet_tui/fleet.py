@@ -14,7 +14,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fleet_tui import choosing, names, paths, reconcile, reserve
-from fleet_tui.errors import FleetError, NoRepository, NotFound, Refused, StoreUnwritable, UsageError
+from fleet_tui.errors import (
+    FleetError,
+    NoRepository,
+    NotFound,
+    Refused,
+    StoreDamaged,
+    StoreUnwritable,
+    UsageError,
+)
 from fleet_tui.models import (
     Agent,
     Asked,
@@ -222,7 +230,21 @@ class Fleet:
 
     def find(self, name: str) -> Agent:
         """The agent of that name or id: of this project first, and a living one first."""
-        return choosing.one(name, self.agents(everywhere=True), self.project())
+        with self._naming_damaged([name]):
+            return choosing.one(name, self.agents(everywhere=True), self.project())
+
+    @contextlib.contextmanager
+    def _naming_damaged(self, wanted: Sequence[str]) -> Iterator[None]:
+        """Say of an agent that is not found that its record is damaged, if it is."""
+        try:
+            yield
+        except NotFound:
+            for name in self.store.damaged():
+                if name in wanted:
+                    raise StoreDamaged(
+                        f"the record of {name} is damaged", hint="run: fleet list --repair"
+                    ) from None
+            raise
 
     def match(
         self,
@@ -234,7 +256,8 @@ class Fleet:
     ) -> list[Agent]:
         """The agents whose name or id matches one of the patterns, or all of a batch."""
         agents = [agent for agent in self.agents(everywhere=everywhere) if agent.status not in but_not]
-        return choosing.some(patterns, batch, agents, self.store.agents)
+        with self._naming_damaged(patterns):
+            return choosing.some(patterns, batch, agents, self.store.agents)
 
     def batch_labels(self, agents: Sequence[Agent]) -> dict[tuple[str, str], str]:
         """What the batches of these agents are called, by project and id; those of killed agents are not listed."""
@@ -844,6 +867,17 @@ class Fleet:
 
         self._bring_up_to_date()
         return doctor.examine(self.store, Path(self.project() or "") if self.project() else None)
+
+    @staticmethod
+    def rebuild() -> list[str]:
+        """Put a sound store in the place of a damaged one, before it is opened; says what was done, if anything."""
+        from fleet_tui import rebuilding
+
+        return rebuilding.rebuild(paths.store())
+
+    def damaged(self) -> list[str]:
+        """The agents whose records cannot be read, by name; `rebuild` restores them."""
+        return self.store.damaged()
 
     def repair(self) -> list[str]:
         """Find again what the store has lost, and what was moved."""

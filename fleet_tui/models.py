@@ -368,6 +368,8 @@ class FleetState:
     journal_id: int = 0
     prompts: Mapping[str, Prompted] = field(default_factory=dict)
     """Of those living agents that were given any, by their id."""
+    damaged: tuple[str, ...] = ()
+    """Names of the agents whose records cannot be read."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,17 +7,16 @@ lock is alive, whatever else seems to be the case.
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from fleet_tui import paths
 from fleet_tui.errors import FleetError
-from fleet_tui.holder import Exit, Killed, read_events, read_exit, read_holder, read_record, trying_lock
-from fleet_tui.models import Agent, Batch, Evidence, Status, Wish
+from fleet_tui.holder import Exit, read_events, read_exit, read_holder, trying_lock
+from fleet_tui.models import Agent, Evidence, Status, Wish
 from fleet_tui.processes import boot_id, machine_id
 from fleet_tui.store import Store
 from fleet_tui.values import replace
@@ -43,7 +42,9 @@ def reconcile(store: Store) -> None:
         return
     if store.is_empty():
         # No row is ever deleted: if there are agents' files, the store was lost, and not the agents.
-        restore(store)
+        from fleet_tui import rebuilding
+
+        rebuilding.restore(store)
     # Locks hold across the namespaces of one machine; pids are only used where they mean the same.
     machine = machine_id()
     for agent, read_to in store.live():
@@ -59,8 +60,7 @@ def _capture(store: Store, machine: str) -> None:
     if waiting:
         from fleet_tui import conversations
 
-        for agent in conversations.capture(store, waiting):
-            copy_row(agent, store.intent(agent.id))
+        conversations.capture(store, waiting)
 
 
 def _reconcile_one(store: Store, agent: Agent, read_to: int) -> None:
@@ -228,63 +228,3 @@ def _how(end: Exit) -> str:
     if end.signal is not None:
         return f"signal {end.signal}"
     return f"code {end.code}" if end.code is not None else ""
-
-
-# ── a lost store ────────────────────────────────────────────────────────────────────────────────────────────────
-
-
-def copy_row(agent: Agent, intent: Mapping[str, Any]) -> None:
-    """Beside what the holder writes: with it a lost store can be made anew."""
-    from fleet_tui.values import asdict
-
-    path = paths.agent(agent.id) / "agent.json"
-    data = json.dumps({"agent": asdict(agent), "intent": intent})
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
-    with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-        file.write(data)
-
-
-def restore(store: Store) -> list[Agent]:
-    """Rows for agents that have a folder but no row."""
-    copies = list(_copies())
-    if not copies:
-        return []
-    with store.transaction():
-        known = {agent.id for agent in store.agents()}
-        lost = [(agent, intent) for agent, intent in copies if agent.id not in known]
-        for agent, intent in lost:
-            batch = Batch(agent.batch, agent.project, agent.created_at)
-            store.add_batch(batch, Path(agent.project).name, [(agent, intent)])
-    return [agent for agent, _ in lost]
-
-
-def _copies() -> Iterator[tuple[Agent, dict[str, Any]]]:
-    for file in sorted((paths.state() / "agents").glob("*/agent.json")):
-        try:
-            values = json.loads(file.read_bytes())
-            row = values["agent"]
-            runs = [int(entry.name) for entry in file.parent.iterdir() if entry.name.isdigit()]
-            row |= {
-                "argv": tuple(row["argv"]),
-                "status": Status.UNKNOWN,
-                "evidence": None,
-                "run": max(runs, default=1),
-                "pid": None,
-                "keeper_pid": None,
-            }
-            yield _as_killed(Agent(**row)), values["intent"]
-        except (OSError, ValueError, KeyError, TypeError):
-            continue
-
-
-def _as_killed(agent: Agent) -> Agent:
-    """The copy was written when the agent was made; a worktree in the trash, or the mark of its kill, tells of that."""
-    from fleet_tui import git
-
-    mark = read_record(paths.killed(agent.id), Killed)
-    waiting = paths.trash(Path(agent.worktree).parent)
-    for entry in git.trashed(waiting) if waiting.is_dir() else ():
-        if entry.original == Path(agent.worktree) or entry.bears(f"-{agent.id}"):
-            at = mark.at if mark is not None else entry.at
-            return replace(agent, status=Status.KILLED, trash=str(entry.path), ended_at=at)
-    return agent if mark is None else replace(agent, status=Status.KILLED, ended_at=mark.at)

@@ -7,14 +7,14 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from fleet_tui import git, land, reconcile
+from fleet_tui import git, land, rebuilding, reconcile
 from fleet_tui.models import Agent
 from fleet_tui.store import Store
 
 
 def repair(store: Store, repository: git.Repository | None) -> list[str]:
     """What was found, and what was not, in words; of git only what belongs to the repository."""
-    restored = reconcile.restore(store)
+    restored = rebuilding.restore(store)
     reconcile.reconcile(store)
     notes = [f"found again: {agent.name}" for agent in restored]
     if repository is None:
@@ -56,26 +56,17 @@ def _take_along(store: Store, repository: git.Repository) -> list[Agent]:
                 project, str(repository.root), name=repository.name,
                 git_dir=str(repository.git_dir), at=time.time(),
             )  # fmt: skip
-    return _copied(store, taken)
+    return _now(store, taken)
 
 
 def _follow_worktrees(store: Store, repository: git.Repository) -> list[str]:
     """Find worktrees that were moved by git or by hand, or lie in the trash; what is new of each."""
-    said = {}
-    for agent in store.agents(str(repository.root)):
-        note = land.mend(store, agent, now=time.time())
-        if note:
-            said[agent.id] = note
-    _copied(store, [store.agent(agent_id) for agent_id in said])
-    return list(said.values())
+    notes = [land.mend(store, agent, now=time.time()) for agent in store.agents(str(repository.root))]
+    return [note for note in notes if note]
 
 
-def _copied(store: Store, agents: Sequence[Agent]) -> list[Agent]:
-    """These agents as they are now, also where a store that is lost would be made anew from."""
-    changed = [store.agent(agent.id) for agent in agents]
-    for agent in changed:
-        reconcile.copy_row(agent, store.intent(agent.id))
-    return changed
+def _now(store: Store, agents: Sequence[Agent]) -> list[Agent]:
+    return [store.agent(agent.id) for agent in agents]
 
 
 def _missing(agent: Agent) -> str:

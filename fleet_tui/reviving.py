@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
-from fleet_tui import config, conversations, git, paths, profiles, reconcile
+from fleet_tui import config, conversations, git, paths, profiles
 from fleet_tui.errors import Refused, UsageError
 from fleet_tui.holder import Conversation, read_record
 from fleet_tui.intents import Intent
@@ -78,8 +78,7 @@ def _conversation(store: Store, agent: Agent, *, fresh: bool) -> str:
 
 def _capture(store: Store, agent: Agent) -> str:
     """The conversation of an agent whose program chose its id, if it can be found by now."""
-    for found in conversations.capture(store, [agent], at_once=True):
-        reconcile.copy_row(found, store.intent(found.id))
+    conversations.capture(store, [agent], at_once=True)
     return store.agent(agent.id).session_id
 
 

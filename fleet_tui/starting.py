@@ -74,8 +74,6 @@ class Starter:
                 port = _free_port(used)
                 used.add(port)
                 rows.append((replace(agent, port_base=port), asdict(intent)))
-            for agent, written in rows:
-                reconcile.copy_row(agent, written)
             self._store.add_batch(batch, project_name, rows)
             for agent, _ in rows:
                 self._add_first_receipt(agent, agent.prompt)

@@ -20,7 +20,8 @@ from fleet_tui.holder import Events, Exit, ExitRecord, Holder, take_lock, write_
 from fleet_tui.intents import Intent
 from fleet_tui.models import Agent, Batch, Status
 from fleet_tui.processes import boot_id, here
-from fleet_tui.reconcile import copy_row, reconcile, restore
+from fleet_tui.rebuilding import restore
+from fleet_tui.reconcile import reconcile
 from fleet_tui.speaking import why
 from fleet_tui.store import Store
 
@@ -50,7 +51,6 @@ def add(store: Store, name: str = "a", **values: Any) -> Agent:
     paths.lock(agent.id).touch()
     with store.transaction():
         store.add_batch(Batch("b1", agent.project, 1.0), "project", [(agent, asdict(intent))])
-    copy_row(agent, asdict(intent))
     return agent
 
 

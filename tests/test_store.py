@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 
 from fleet_tui import store as store_module
-from fleet_tui.errors import NotFound, StoreError, StoreUnwritable
+from fleet_tui.errors import NotFound, StoreDamaged, StoreError, StoreUnwritable
 from fleet_tui.models import Agent, Batch, Evidence, Status
 from fleet_tui.store import SCHEMA_VERSION, Store
 from tests.disks import fill, make_read_only, small_disk
@@ -140,7 +140,7 @@ def test_a_change_from_a_status_that_is_over_does_nothing(store: Store) -> None:
 def test_the_rows_of_a_fan_out_are_all_there_or_none(store: Store) -> None:
     add(store, agent("c"))
 
-    with pytest.raises(sqlite3.IntegrityError):
+    with pytest.raises(StoreDamaged, match="UNIQUE"):
         add(store, agent("a"), agent("b"), agent("c"))
 
     assert [one.name for one in store.agents()] == ["c"]

@@ -39,9 +39,11 @@ PIPED_WIDTH = 400
 )
 @click.option("-w", "--watch", is_flag=True, help="Show it anew every second, until Ctrl+C.")
 @click.option("--json", "as_json", is_flag=True, help="As a JSON array.")
-@click.option("--repair", is_flag=True, help="First find again what the store has lost.")
+@click.option("--repair", is_flag=True, help="First rebuild a damaged store and find what was lost or moved.")
 def list_(grouped: bool, everywhere: bool, watch: bool, as_json: bool, repair: bool) -> None:
     """Show the agents of this project. Short: l."""
+    if repair:
+        _rebuild()
     fleet = open_fleet()
     if repair:
         for line in fleet.repair():
@@ -55,6 +57,20 @@ def list_(grouped: bool, everywhere: bool, watch: bool, as_json: bool, repair: b
         _listing(fleet, grouped=grouped, everywhere=everywhere, color=color, as_json=as_json), color=True
     )
     tell_unwritable(fleet)
+    _tell_damaged(fleet)
+
+
+def _rebuild() -> None:
+    """A store that cannot be opened is rebuilt before it is."""
+    from fleet_tui.fleet import Fleet
+
+    for line in Fleet.rebuild():
+        say(f"fleet: {line}", err=True)
+
+
+def _tell_damaged(fleet: Fleet) -> None:
+    for name in fleet.damaged():
+        say(f"fleet: the record of {name} is damaged (fleet list --repair restores it)", err=True)
 
 
 def _listing(fleet: Fleet, *, grouped: bool, everywhere: bool, color: bool, as_json: bool = False) -> str:

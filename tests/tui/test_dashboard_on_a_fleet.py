@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 import signal
+import sqlite3
 import subprocess
 import sys
 import time
+from contextlib import closing
 from functools import partial
 from pathlib import Path
 
@@ -16,6 +18,7 @@ from textual.widgets import Input
 from fleet_tui import paths
 from fleet_tui.fleet import Fleet
 from fleet_tui.models import Agent, Status
+from fleet_tui.rebuilding import rebuild
 from fleet_tui.tui.screens.ask import Entry
 from fleet_tui.tui.screens.fan_out import FanOutDialog
 from fleet_tui.tui.screens.new_agents import MultiDialog
@@ -513,5 +516,35 @@ def test_a_store_that_takes_the_place_of_a_damaged_one_is_taken_up_and_one_toast
             await driven.press("x", "x")
             await driven.until(lambda: driven.status("new") == "stopped", "the worker has taken it up too")
             await driven.until(lambda: fleet.find("old").id in driven.desk.sights.usage, "and watches it")
+
+    drive(go())
+
+
+@pytest.mark.slow
+def test_a_damaged_record_and_a_damaged_store_are_named_and_what_was_rebuilt_is_taken_up(
+    fleet: Fleet, repository: Path
+) -> None:
+    shell(fleet, "one", "two")
+    fleet.close()
+
+    async def go() -> None:
+        async with opened(repository) as driven:
+            await driven.until(lambda: driven.status("one") and driven.status("two"))
+            with closing(sqlite3.connect(paths.store())) as other:
+                other.execute("update agent set status = 'wprking' where name = 'one'")
+                other.commit()
+            await driven.until(lambda: "the record of one is damaged" in driven.toasts(), "it is named")
+            await driven.until(
+                lambda: not driven.status("one") and driven.status("two"), "the other is there"
+            )
+            rebuild(paths.store())
+            await driven.until(lambda: driven.status("one") and driven.status("two"), "both are there")
+
+            paths.store().write_bytes(b"no database at all" * 1000)
+            await driven.until(lambda: "is damaged" in driven.toasts().split("fleet.db")[-1], "it is said")
+            rebuild(paths.store())
+            fleet.__init__(repository)  # type: ignore[misc]  # the fixture ends the agents with it
+            shell(fleet, "three")
+            await driven.until(lambda: all(map(driven.status, ("one", "two", "three"))), "all are there")
 
     drive(go())
