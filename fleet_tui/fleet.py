@@ -98,17 +98,20 @@ class Fleet:
                 raise NoRepository(
                     f"the path {str(found.root)!a} is not valid UTF-8", hint="rename the folder"
                 ) from None
-            self._refuse_changed_link(found)
+            self._refuse_changed_link()
             self._repository = found
         return self._repository
 
-    def _refuse_changed_link(self, found: Repository) -> None:
-        """In an agent's worktree, the repository is the agent's project, unless the agent has changed its `.git`."""
-        around = {str(folder) for folder in (self._start, *self._start.parents)}
-        agents = [agent for agent in self.store.agents_at(around) if agent.project != str(found.root)]
+    def _refuse_changed_link(self) -> None:
+        """In a worktree whose `.git` was changed, git would find whatever repository it names now."""
+        around = (self._start, *self._start.parents)
+        # The folder's name ends with the id; its path may be another one by a link.
+        agents = self.store.agents_at(
+            {str(folder) for folder in around}, {folder.name.rpartition("-")[2] for folder in around}
+        )
         for agent in agents:
             problem = self.link_problems([agent]).get(agent.id)
-            if problem:
+            if problem and self._start.resolve().is_relative_to(Path(agent.worktree).resolve()):
                 raise NoRepository(
                     f"{agent.worktree} no longer leads to {agent.project}: {problem}",
                     hint=f"go to {agent.project} and run: fleet list --repair",

@@ -470,12 +470,11 @@ class Store:
         found = self._sound(rows, lambda row: stored.intent(row["intent"]))
         return found[0] if found else {}
 
-    def agents_at(self, worktrees: Collection[str]) -> list[Agent]:
-        """The agents whose worktree is one of these folders."""
-        marks = ", ".join("?" for _ in worktrees)
-        return self._sound(
-            self._rows(f"{_SELECT} where worktree in ({marks})", tuple(worktrees)), self._agent
-        )
+    def agents_at(self, worktrees: Collection[str], ids: Collection[str]) -> list[Agent]:
+        """The agents whose worktree is one of these folders, or who have one of these ids."""
+        folders, names = (", ".join("?" for _ in values) for values in (worktrees, ids))
+        rows = self._rows(f"{_SELECT} where worktree in ({folders}) or id in ({names})", (*worktrees, *ids))
+        return self._sound(rows, self._agent)
 
     def git_dirs(self, agents: Sequence[Agent]) -> dict[str, Path]:
         """The repository's git folder of each agent, as it was when the agent was made or last repaired."""

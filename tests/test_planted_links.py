@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import subprocess
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
+from fleet_tui.errors import NoRepository
 from fleet_tui.fleet import Fleet
 from tests import traps
 from tests.commands import Cli, cli, project
@@ -64,6 +66,21 @@ def test_no_command_runs_what_an_agent_planted_behind_its_git_file(
     assert "saved as" in cli.ok("trash", "--empty", "--force")
     [ref] = git(cli.project, "for-each-ref", "--format=%(refname)", "refs/fleet/trash").split()
     assert git(cli.project, "show", f"{ref}:work.txt") == "precious\n"
+    assert not trap.has_sprung
+
+
+@pytest.mark.slow
+def test_a_planted_repository_is_no_project_where_it_claims_to_be_the_agents_or_is_reached_by_a_link(
+    cli: Cli, fleet: Fleet, trap: Trap, tmp_path: Path
+) -> None:
+    worktree = Path(planted(fleet, "fix").worktree)
+    git(worktree, "config", "core.worktree", str(cli.project))
+    (tmp_path / "shortcut").symlink_to(worktree.parent)
+
+    for start in (worktree, tmp_path / "shortcut" / worktree.name / "planted.git"):
+        with closing(Fleet(start)) as found, pytest.raises(NoRepository, match="no longer leads to"):
+            _ = found.repository
+
     assert not trap.has_sprung
 
 
