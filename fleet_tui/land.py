@@ -263,9 +263,8 @@ def _followed(agent: Agent) -> Path | None:
     if not Path(agent.project).exists():
         return None
     place = git.moved_to(git.discover(Path(agent.project)), Path(agent.worktree), _mark(agent))
-    return (
-        place if place is not None and paths.trash(Path(agent.worktree).parent) not in place.parents else None
-    )
+    # Git's entry follows a worktree to the trash, too.
+    return None if place is None or place.parent == paths.trash(place.parent.parent) else place
 
 
 def misplaced(agent: Agent) -> tuple[Literal["trash", "worktree"], Path] | None:
@@ -309,12 +308,14 @@ def mend(store: Store, agent: Agent, *, now: float) -> str:
                 if kind == "worktree":
                     store.change(agent.id, now, worktree=str(place), trash="")
                 elif current.has_ended:
-                    at = current.ended_at if current.status is Status.KILLED else now
+                    item = waiting(current)
+                    # An older store may know of an earlier kill only.
+                    at = max(current.ended_at or 0.0, item.at if item is not None else now)
                     store.change(agent.id, now, status=Status.KILLED, trash=str(place), ended_at=at)
                 else:
                     return ""
-    except Refused:
-        # Another process is busy with it, and knows better.
+    except FleetError:
+        # Another process is busy with it and knows better, or it cannot be looked at; others may be mended.
         return ""
     if kind == "worktree":
         return f"{agent.name}: its worktree is {place} now"
@@ -358,6 +359,8 @@ def _restored(agent: Agent) -> git.Restored:
 
 def has_left(agent: Agent) -> NotFound:
     """What to say of a worktree that is in the trash no more: how to get its work back."""
+    import shlex
+
     refs: list[str] = []
     with contextlib.suppress(FleetError):
         refs = git.saved_refs(git.discover(Path(agent.project)).git_dir, _mark(agent))
@@ -370,7 +373,7 @@ def has_left(agent: Agent) -> NotFound:
     name = "/".join(ref.split("/")[-2:]).replace("/", ".")
     archive = git.archive_of(paths.trash(Path(agent.worktree).parent) / name)
     if archive.exists():
-        hint += f"; ignored files: tar -xf {archive} -C {agent.worktree}"
+        hint += f"; ignored files: tar -xf {shlex.quote(str(archive))} -C {shlex.quote(agent.worktree)}"
     return NotFound(f"the worktree of {agent.name} has left the trash", hint=hint)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import subprocess
+import time
 from pathlib import Path
 
 import pytest
@@ -226,7 +227,8 @@ def with_an_older_store(fleet: Fleet) -> Agent:
     later.rename(place)
     Path(f"{later}.json").rename(f"{place}.json")
     with fleet.store.transaction():
-        fleet.store.change(agent.id, 0.0, trash=str(trash.with_name(f"{trash.name}-older")))
+        older = str(trash.with_name(f"{trash.name}-older"))
+        fleet.store.change(agent.id, 0.0, trash=older, ended_at=time.time() - 20 * 86_400)
     return fleet.store.agent(agent.id)
 
 
@@ -261,6 +263,8 @@ def test_repairing_finds_what_lies_in_the_trash_though_the_store_has_it_elsewher
     for found in (fleet.store.agent(agent.id), fleet.store.agent(second.id)):
         assert found.status is Status.KILLED
         assert Path(found.trash).is_dir()
+        assert found.ended_at is not None
+        assert time.time() - found.ended_at < 3600, "its time in the trash counts from the last kill"
     assert "and not where the store has it" not in cli.ok("doctor")
     cli.ok("undo", "fix")
     cli.ok("undo", "second")

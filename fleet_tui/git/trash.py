@@ -448,7 +448,9 @@ def _saved(item: Trashed, *, keep_ignored: bool) -> Trashed:
 
 def how_to_restore(ref: str, place: Path) -> str:
     """The command that brings back a worktree which has left the trash."""
-    return f"its work is saved: git worktree add {place} {ref}"
+    import shlex
+
+    return f"its work is saved: git worktree add {shlex.quote(str(place))} {ref}"
 
 
 def _refuse_nested(item: Trashed) -> None:
