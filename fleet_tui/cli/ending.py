@@ -144,7 +144,7 @@ def trash(everywhere: bool, empty: bool, prune_branches: bool, force: bool, as_j
         archives = fleet.kept_ignored(everywhere=everywhere)
         # Both have been made safe by the listing.
         click.echo(listing.trash_json(found) if as_json else listing.trash(found, archives, now=time.time()))
-        idle = [] if as_json else fleet.idle_branches(everywhere=everywhere)
+        idle = [] if as_json or empty else fleet.idle_branches(everywhere=everywhere)
         if idle:
             names = shortened([agent.branch for agent in idle])
             click.echo(
