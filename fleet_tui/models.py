@@ -154,10 +154,12 @@ class Ignored:
 
     path: str
     size: int
+    packed: int = 0
+    """Bytes that it takes in an archive, where each of many small files takes a kilobyte."""
 
 
 KEPT_IGNORED = 20 << 20
-"""Bytes of ignored files that are kept, smallest first, of a worktree that leaves the trash before its time."""
+"""Bytes of the archive of ignored files, smallest first, of a worktree that leaves the trash before its time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,7 +181,7 @@ class Contents:
         """The ignored files that an archive keeps when it leaves the trash before its time."""
         total, kept = 0, []
         for one in self.ignored:
-            total += one.size
+            total += max(one.size, one.packed)
             if total > KEPT_IGNORED:
                 break
             kept.append(one)

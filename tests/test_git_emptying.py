@@ -140,6 +140,22 @@ def test_what_is_too_large_to_keep_is_named_before_it_goes(place: Path) -> None:
     assert packed(item) == {"key.secret": b"password\n"}
 
 
+def test_many_small_files_count_by_what_they_take_in_the_archive(place: Path) -> None:
+    (place / "build").mkdir()
+    for number in range(30):
+        (place / "build" / str(number)).write_text("x")
+    (place / "key.secret").write_text("password\n")
+
+    found = git.contents(discard(place))
+
+    assert [(one.path, one.size, one.packed) for one in found.ignored] == [
+        ("key.secret", 9, 1024),
+        ("build/", 30, 512 + 30 * 1024),
+    ]
+    many = models.Contents(ignored=(models.Ignored("many/", 60_000, 60_000 * 1024),))
+    assert many.too_large == many.ignored
+
+
 def test_links_pipes_and_sockets_among_ignored_files_neither_hang_nor_lead_out_of_the_tree(
     place: Path, tmp_path: Path
 ) -> None:
@@ -274,7 +290,7 @@ def test_contents_name_uncommitted_files_and_change_nothing(place: Path) -> None
     found = git.contents(item)
 
     assert found.uncommitted == ("a.txt", "c.txt", "new")
-    assert found.ignored == (models.Ignored("key.secret", 9),)
+    assert found.ignored == (models.Ignored("key.secret", 9, packed=1024),)
     assert found.obstacles == ()
     assert found.size >= 9
     assert call(item.path, "ls-files", "-v", "--stage") == before
@@ -283,7 +299,9 @@ def test_contents_name_uncommitted_files_and_change_nothing(place: Path) -> None
 # ── nested repositories ──
 
 
-@pytest.mark.parametrize("kind", ["plain", "bare", "worktree"])
+@pytest.mark.parametrize(
+    "kind", ["plain", *(pytest.param(kind, marks=pytest.mark.slow) for kind in ("bare", "worktree"))]
+)
 def test_an_ignored_repository_keeps_its_worktree_in_the_trash(
     place: Path, tmp_path: Path, kind: str
 ) -> None:
@@ -305,7 +323,17 @@ def test_an_ignored_repository_keeps_its_worktree_in_the_trash(
     assert git.from_trash(item.path).branch == "side"
 
 
-@pytest.mark.parametrize("own", ["nothing", "commit", "change", "file", "stash", "only a local remote"])
+@pytest.mark.parametrize(
+    "own",
+    [
+        "nothing",
+        "commit",
+        *(
+            pytest.param(own, marks=pytest.mark.slow)
+            for own in ("change", "file", "stash", "only a local remote")
+        ),
+    ],
+)
 def test_a_clone_keeps_its_worktree_in_the_trash_only_for_work_of_its_own(place: Path, own: str) -> None:
     clone = place / "build" / "dependency"
     make(clone)
@@ -387,8 +415,24 @@ def as_nobody(action: Callable[[], object]) -> str:
     return said
 
 
-@pytest.mark.parametrize("what", ["build/deep", "new", "new/work", "build/deep/file"])
-@pytest.mark.parametrize("mine", [True, False])
+@pytest.mark.parametrize(
+    ("what", "mine"),
+    [
+        ("new", True),
+        ("build/deep", False),
+        *(
+            pytest.param(what, mine, marks=pytest.mark.slow)
+            for what, mine in [
+                ("new", False),
+                ("build/deep", True),
+                ("new/work", True),
+                ("new/work", False),
+                ("build/deep/file", True),
+                ("build/deep/file", False),
+            ]
+        ),
+    ],
+)
 def test_what_cannot_be_read_keeps_the_worktree_whole_until_it_can(
     shared: Path, what: str, mine: bool
 ) -> None:

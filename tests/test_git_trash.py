@@ -447,7 +447,9 @@ def test_another_filesystem_is_refused_and_nothing_has_changed(repo: Path, place
     assert git.worktrees(git.discover(repo))[1].lock_reason == "alive"
 
 
-@pytest.mark.parametrize("damage", ["{", "[]", '{"original": 5}', None])
+@pytest.mark.parametrize(
+    "damage", ["{", None, *(pytest.param(text, marks=pytest.mark.slow) for text in ("[]", '{"original": 5}'))]
+)
 def test_a_worktree_whose_record_is_damaged_or_lost_comes_back_and_hides_no_other(
     repo: Path, place: Path, trash: Path, damage: str | None
 ) -> None:
@@ -550,7 +552,10 @@ def test_an_emptying_that_was_killed_is_undone_whole_or_has_saved_everything(
         assert (place / "build" / "out").read_text() == "large\n"
 
 
-@pytest.mark.parametrize("step", ["connect", "_attach", "_set_head"])
+@pytest.mark.parametrize(
+    "step",
+    ["connect", *(pytest.param(step, marks=pytest.mark.slow) for step in ("_attach", "_set_head"))],
+)
 def test_a_return_that_was_killed_is_not_taken_for_trash_to_empty(
     repo: Path, place: Path, trash: Path, step: str
 ) -> None:

@@ -36,7 +36,7 @@ def look(admin: Admin, folder: Path, *, head: str, original: Path) -> Contents:
             desk.copy_index(head)
             desk.stop_overlooking()
             uncommitted, loose = desk.loose_files()
-            ignored = [Ignored(name, size_of(folder / name)) for name in loose]
+            ignored = [Ignored(name, *size_of(folder / name)) for name in loose]
             for path in found.repositories:
                 is_ignored = any(f"{path}/".startswith(one.path) for one in ignored)
                 if not desk.is_submodule(path) and _would_be_lost(folder / path, is_ignored=is_ignored):
@@ -49,7 +49,7 @@ def look(admin: Admin, folder: Path, *, head: str, original: Path) -> Contents:
     return Contents(
         found.size,
         tuple(sorted(uncommitted)),
-        tuple(sorted(ignored, key=lambda one: (one.size, one.path))),
+        tuple(sorted(ignored, key=lambda one: (one.packed, one.path))),
         tuple(dict.fromkeys(obstacles)),
     )
 

@@ -13,6 +13,8 @@ from fleet_tui.values import dataclass
 
 DEEPEST = 500
 """Levels of folders; deleting and archiving them call themselves once per level."""
+_BLOCK = 512
+"""Of a tar file: its unit, and what it needs for each entry."""
 _BARE = frozenset({"HEAD", "objects", "refs"})
 _READABLE = stat.S_IRUSR | stat.S_IRGRP | stat.S_IROTH
 
@@ -29,6 +31,8 @@ class Obstacle:
 class Survey:
     size: int
     """Bytes of all files; what cannot be read counts nothing."""
+    packed: int
+    """Bytes that all of it takes in a tar file, about."""
     repositories: tuple[str, ...]
     """Folders below it, relative to it, that have a `.git` or are bare repositories."""
     obstacles: tuple[Obstacle, ...]
@@ -36,6 +40,7 @@ class Survey:
 
 def survey(folder: Path) -> Survey:
     size = 0
+    packed = _BLOCK
     repositories: list[str] = []
     obstacles: list[Obstacle] = []
     top = folder.lstat()
@@ -43,7 +48,7 @@ def survey(folder: Path) -> Survey:
         link = Obstacle(
             f"{folder} is a symbolic link", "undo, and put the folder that it leads to in its place"
         )
-        return Survey(0, (), (link,))
+        return Survey(0, 0, (), (link,))
     waiting: list[tuple[str, os.stat_result]] = [(str(folder), top)]
     while waiting:
         place, found = waiting.pop()
@@ -68,8 +73,10 @@ def survey(folder: Path) -> Survey:
             except OSError as error:
                 obstacles.append(_unreadable(place, found, error.strerror or str(error)))
                 break
+            packed += _BLOCK
             if not stat.S_ISDIR(info.st_mode):
                 size += info.st_size
+                packed += _in_blocks(info.st_size)
                 if not _is_readable(entry.path, info):
                     obstacles.append(_unreadable(entry.path, info, os.strerror(13)))
             elif info.st_dev != top.st_dev:
@@ -78,13 +85,20 @@ def survey(folder: Path) -> Survey:
                 )
             else:
                 waiting.append((entry.path, info))
-    return Survey(size, tuple(sorted(repositories)), tuple(obstacles))
+    return Survey(size, packed, tuple(sorted(repositories)), tuple(obstacles))
 
 
-def size_of(path: Path) -> int:
-    """Bytes of a file, or of all files in a folder, as far as they can be seen."""
+def size_of(path: Path) -> tuple[int, int]:
+    """Bytes of a file, or of all files in a folder, as far as they can be seen; and what they take in a tar file."""
     info = path.lstat()
-    return survey(path).size if stat.S_ISDIR(info.st_mode) else info.st_size
+    if stat.S_ISDIR(info.st_mode):
+        found = survey(path)
+        return found.size, found.packed
+    return info.st_size, _BLOCK + _in_blocks(info.st_size)
+
+
+def _in_blocks(size: int) -> int:
+    return -(-size // _BLOCK) * _BLOCK
 
 
 def _is_readable(path: str, info: os.stat_result) -> bool:
