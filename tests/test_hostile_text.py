@@ -16,7 +16,7 @@ import click
 import pytest
 
 from fleet_tui import approvals, paths
-from fleet_tui.cli import approving, ending, looking, programs, speaking, starting, upkeep
+from fleet_tui.cli import approving, ending, looking, programs, speaking, starting, trusting, upkeep
 from fleet_tui.cli.group import cli as group
 from fleet_tui.fleet import Fleet
 from fleet_tui.models import Agent, Batch, Evidence, Status, Wish
@@ -24,7 +24,7 @@ from tests.commands import Cli, lay_out
 from tests.conftest import end_all, git
 from tests.holders import wait_until
 
-assert all((approving, ending, looking, programs, speaking, starting, upkeep)), (
+assert all((approving, ending, looking, programs, speaking, starting, trusting, upkeep)), (
     "loading one adds its commands"
 )
 
@@ -40,6 +40,7 @@ CONTROLS = re.compile(
 )
 
 COMMANDS: Mapping[str, list[list[str]]] = {
+    "trust": [[], ["--yes"], ["--list"], [EVIL]],
     "create": [["{new}", "-p", EVIL], [EVIL], ["x", "-a", EVIL], ["y", "--base", EVIL], ["broken", "-a", "noisy"]],
     "fanout": [["2", EVIL, "-p", EVIL], ["2", "-p", "x", "--agents", EVIL], [EVIL, "-p", "x"]],
     "multi": [[EVIL], [f"{EVIL}:{EVIL}"]],
@@ -63,11 +64,12 @@ COMMANDS: Mapping[str, list[list[str]]] = {
     "init": [["--type", EVIL], ["--type", "generic"], ["--type", "generic", "-y"]],
     "config": [
         [], ["--show-origin"], ["--validate"], ["get", EVIL], ["get", "defaults.agent"], ["set", EVIL, EVIL],
-        ["set", "keys.kill", EVIL], ["get", "commands.setup"], ["set", "fleet.stop_grace", EVIL],
+        ["set", "keys.kill", EVIL], ["get", "setup.commands"], ["set", "fleet.stop_grace", EVIL],
     ],
     "doctor": [[], ["--json"]],
     "update": [[], [EVIL]],
     "completion": [["bash"], [EVIL]],
+    "untrust": [[EVIL], []],
     "keys": [[], ["--json"], ["explain", EVIL], [EVIL]],
 }  # fmt: skip
 NOT_RUN = {"attach": "it needs a terminal and paints frames; test_paint shows that their text is made safe"}
@@ -102,7 +104,7 @@ def place(first_repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     quoted = json.dumps(EVIL).replace("\x7f", "\\u007f")
     paths.project_config(folder).parent.mkdir()
     paths.project_config(folder).write_text(
-        f'[commands]\nsetup = [{json.dumps("true # " + EVIL)}]\n[unknown]\n"{IN_NAME[0]}\\u001b[31m" = {quoted}\n'
+        f'[setup]\ncommands = [{json.dumps("true # " + EVIL)}]\n[unknown]\n"{IN_NAME[0]}\\u001b[31m" = {quoted}\n'
     )
     paths.user_profiles().mkdir(parents=True)
     (paths.user_profiles() / "broken.toml").write_text(
@@ -119,7 +121,7 @@ def hostile(
 ) -> Iterator[tuple[Cli, dict[str, str]]]:
     """The command line on agents whose every text is hostile, one of them running."""
     fleet = Fleet(place)
-    living = fleet.create("plain", prompt=EVIL, quick=True)
+    living = fleet.create("plain", prompt=EVIL, quick=True, own_settings=True)
     store = fleet.store
     now = time.time()
     project, batch = str(place), f"batch {EVIL}"

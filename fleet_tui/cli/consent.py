@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import click
 
-from fleet_tui.cli.group import counted
+from fleet_tui.cli.group import counted, say
 from fleet_tui.errors import Refused
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ def question(asked: Asked) -> str:
 
 def show(asked: Asked) -> None:
     for line in lines(asked):
-        click.echo(line, err=True)
+        say(line, err=True)
 
 
 def lines(asked: Asked) -> Iterator[str]:

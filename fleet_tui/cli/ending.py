@@ -68,7 +68,7 @@ def kill(patterns: tuple[str, ...], batch: str | None, force: bool, delete_branc
     _show([(kept.agent.name, _became(kept)) for kept in killed])
     limit = fleet.trash_limit_passed([kept.agent for kept in killed])
     if limit:
-        click.echo(
+        say(
             f"the trash is over its limit of {limit} MB now: the oldest leave it after their first day (fleet trash)",
             err=True,
         )
@@ -147,7 +147,7 @@ def trash(everywhere: bool, empty: bool, prune_branches: bool, force: bool, as_j
         idle = [] if as_json or empty else fleet.idle_branches(everywhere=everywhere)
         if idle:
             names = shortened([agent.branch for agent in idle])
-            click.echo(
+            say(
                 f"{counted(len(idle), 'branch', 'branches')} of killed agents without commits of their own: {names} "
                 "(fleet trash --prune-branches removes them)"
             )
@@ -164,9 +164,9 @@ def _prune(fleet: Fleet, *, everywhere: bool, force: bool) -> None:
         names = shortened([agent.branch for agent in idle])
         confirm(f"Remove {counted(len(idle), 'branch', 'branches')} ({names})?", flag="--force", default=True)
     for agent, ref in fleet.prune_branches(idle):
-        click.echo(f"{agent.branch}  removed, kept as {ref}")
+        say(f"{agent.branch}  removed, kept as {ref}")
     if not idle:
-        click.echo("no branch of a killed agent is without commits of its own")
+        say("no branch of a killed agent is without commits of its own")
 
 
 def _question(fleet: Fleet, agents: Sequence[Agent]) -> str:

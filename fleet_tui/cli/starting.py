@@ -212,7 +212,7 @@ def fork(branch: str, new_name: str, prompt: str, own_settings: bool) -> None:
         left = report.fleet.uncommitted(source)
         problem = report.fleet.link_problems([source]).get(source.id)
         if problem:
-            click.echo(f"  not looked at: the files of {source.name}; {problem}", err=True)
+            say(f"  not looked at: the files of {source.name}; {problem}", err=True)
         elif left:
             changes = counted(left, "uncommitted change")
             say(f"  not copied: {changes} of {source.name}; {new_name} starts from its last commit", err=True)
@@ -285,7 +285,7 @@ class _Report:
         config = self.fleet.config()
         for name in dict.fromkeys(agent.profile for agent in agents):
             if warning := profiles.headless_warning(profiles.load(name), config):
-                click.echo(f"  {warning}", err=True)
+                say(f"  {warning}", err=True)
 
     def _look_for_uncommitted(self) -> None:
         with contextlib.suppress(FleetError, OSError):

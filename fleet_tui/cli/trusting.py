@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 
 from fleet_tui.cli.consent import lines, question
-from fleet_tui.cli.group import cli, confirm, counted, open_fleet
+from fleet_tui.cli.group import cli, confirm, counted, open_fleet, say
 from fleet_tui.errors import NotFound, UsageError
 
 
@@ -36,14 +36,14 @@ def trust(yes: bool, as_list: bool) -> None:
     refuse_agents()
     asked = fleet.asked()
     if asked is None:
-        click.echo("Nothing waits for your trust here")
+        say("Nothing waits for your trust here")
         return
     for line in lines(asked):
-        click.echo(line)
+        say(line)
     if not yes:
         confirm(question(asked), flag="--yes")
     fleet.trust(asked)
-    click.echo(f"Trusted {counted(asked.count, 'line')} of {asked.name}; fleet untrust takes it back")
+    say(f"Trusted {counted(asked.count, 'line')} of {asked.name}; fleet untrust takes it back")
 
 
 @cli.command()
@@ -61,7 +61,7 @@ def untrust(path: str | None) -> None:
             root = there.repository.root
     if not trust_store.forget(root):
         raise NotFound(f"nothing was trusted in {root}", hint="see: fleet trust --list")
-    click.echo(f"Nothing of {root} is trusted any more; running agents go on as they are")
+    say(f"Nothing of {root} is trusted any more; running agents go on as they are")
 
 
 def _list() -> None:
@@ -70,11 +70,9 @@ def _list() -> None:
 
     records = trust_store.everything()
     if not records:
-        click.echo("You trust no repository yet")
+        say("You trust no repository yet")
     for record in records:
         day = time.strftime("%Y-%m-%d %H:%M", time.localtime(record.at))
         gone = "" if Path(record.repository).exists() else "  (gone)"
         asks = ", ".join(map(shown, record.parts)) or "nothing"
-        click.echo(
-            f"{shown(record.repository)}{gone}  {day}  {trust_store.digest(record.parts)[:12]}  {asks}"
-        )
+        say(f"{shown(record.repository)}{gone}  {day}  {trust_store.digest(record.parts)[:12]}  {asks}")

@@ -98,7 +98,7 @@ def _tell_untrusted(config: Config, only: str = "") -> None:
         from fleet_tui.trust import shown
 
         named = ", ".join(map(shown, waiting))
-        click.echo(f"fleet: not in force, see fleet trust: the project's {named}", err=True)
+        say(f"fleet: not in force, see fleet trust: the project's {named}", err=True)
 
 
 def _trust_value(key: str, text: str) -> None:
@@ -296,7 +296,7 @@ def keys(action: str | None, chord: str | None, as_json: bool) -> None:
 
     keymap, warning = keymaps.chosen(open_fleet().config(trusted=False))
     if warning:
-        click.echo(f"fleet: {warning}", err=True)
+        say(f"fleet: {warning}", err=True)
     if action is not None:
         if not chord:
             raise UsageError("which chord?", hint="write for example: fleet keys explain ctrl+q")
