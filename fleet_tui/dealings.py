@@ -357,7 +357,6 @@ class Dealings:
             is_reading=is_reading,
             last_key=self._last_key,
             calm_at=self._judge.calm_at,
-            is_turn_over=self._judge.is_turn_over,
             was_interrupted=self._judge.was_interrupted or (needs_box and self._shows_interruption()),
             box=self._look_at_box(now) if needs_box else UNSETTLED if self._signals.box is not None else None,
             has_box=self._has_box,

@@ -158,6 +158,7 @@ class Program:
     """What decides whether a prompt may be typed, and what became of it."""
 
     status: Status
+    """An error or a limit that has ended the turn is an error here; one that is being retried is not."""
     detail: str = ""
     """For blocked: by what."""
     text: str = ""
@@ -174,8 +175,6 @@ class Program:
     """When a person last pressed a key there."""
     calm_at: float = 0.0
     """Until then it may have begun something that its status does not show yet."""
-    is_turn_over: bool = False
-    """Its last turn has ended, whatever its status says of a limit."""
     was_interrupted: bool = False
     """Its last turn was broken off."""
     box: Box | None = None
@@ -591,8 +590,6 @@ class Prompts:
         status = program.status
         if status is Status.BLOCKED and program.detail == LOGIN:
             return ReceiptState.FAILED, program.text or NOT_LOGGED_IN
-        if status is Status.LIMITED and program.is_turn_over:
-            return ReceiptState.FAILED, program.text or IS_LIMITED
         if status not in _READY and not (status is Status.BLOCKED and program.detail == MENU):
             return None
         if status is Status.ERROR:

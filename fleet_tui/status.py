@@ -136,7 +136,6 @@ class Judge:
         """Its input box has gone from a screen that settled, while the program says that it waits."""
         self.was_interrupted = False
         """Its last turn was broken off, by its own account."""
-        self._has_reported_end = False
 
     def status(self) -> Observed:
         return self._current
@@ -214,14 +213,6 @@ class Judge:
         return 0.0 if is_told else hook.since + BEGIN_SECONDS
 
     @property
-    def is_turn_over(self) -> bool:
-        """Whether its last turn has ended, whatever else is said of a limit or a login."""
-        if REPORT in self._levels:
-            return self._has_reported_end
-        level = self._levels.get(EVENT) or self._levels.get(TITLE)
-        return level is not None and level.observed.status not in _BUSY
-
-    @property
     def claims_calm(self) -> bool:
         """Whether the program itself says that it waits."""
         best = self._ranked()
@@ -263,10 +254,14 @@ class Judge:
         elif state in _REPORTED:
             kind = _REPORTED_KINDS.get(fields.get("kind", ""), fields.get("kind", ""))
             text = _decoded(fields.get("msg", ""))
-            was_busy, self._has_reported_end = not self._has_reported_end, state in ("idle", "done", "error")
-            if self._signals.idle_interrupts and state == "idle" and was_busy:
+            if self._signals.idle_interrupts and state == "idle" and self._has_reported_work():
                 self.was_interrupted = True
             self._set(REPORT, self._report(_REPORTED[state], kind if kind in KINDS else "", text), now)
+
+    def _has_reported_work(self) -> bool:
+        """Whether its last report was of a turn that goes on."""
+        before = self._levels.get(REPORT)
+        return before is not None and before.observed.status in _BUSY and not before.observed.is_over
 
     def _report(self, status: Status, kind: str, text: str) -> Observed:
         meant = self._reports.in_title(text) if status is Status.ERROR else None

@@ -282,7 +282,6 @@ def test_what_is_taken_out_says_so(stage: Stage) -> None:
         ({"status": Status.DONE}, ("answered", "")),
         ({"status": Status.ERROR, "text": "API Error: 400"}, ("failed", "API Error: 400")),
         ({"status": Status.BLOCKED, "detail": "login", "text": "Invalid key"}, ("failed", "Invalid key")),
-        ({"status": Status.LIMITED, "is_turn_over": True, "text": "429"}, ("failed", "429")),
         ({"status": Status.LIMITED}, ("accepted", "")),
         ({"status": Status.BLOCKED, "detail": "permission"}, ("accepted", "")),
         ({"status": Status.BLOCKED, "detail": "menu", "box": NONE}, ("answered", "")),
