@@ -11,7 +11,19 @@ from functools import partial
 from pathlib import Path
 from typing import Literal
 
-from fleet_tui import config, git, land, paths, processes, profiles, rebuilding, scopes, tidy, transcript
+from fleet_tui import (
+    config,
+    git,
+    land,
+    leftovers,
+    paths,
+    processes,
+    profiles,
+    rebuilding,
+    scopes,
+    tidy,
+    transcript,
+)
 from fleet_tui.errors import FleetError
 from fleet_tui.holder import is_held, take_lock
 from fleet_tui.models import Agent, Status
@@ -149,7 +161,12 @@ def _leftover_processes(agents: list[Agent]) -> Iterator[Finding]:
     table = processes.snapshot()
     for agent in agents:
         if agent.has_ended and agent.machine == processes.here() and not is_held(paths.lock(agent.id)):
-            pids = processes.marked(agent.id, table, started_after=0)
+            if land.was_lost(agent):
+                yield from _suspects(agent)
+                found = leftovers.of_agent(land.traces(agent), table, state_folder=str(paths.state()))
+                pids = [process.pid for process in found]
+            else:
+                pids = processes.marked(agent.id, table, started_after=0)
             if pids:
                 yield Finding(
                     "problem",
@@ -159,8 +176,18 @@ def _leftover_processes(agents: list[Agent]) -> Iterator[Finding]:
                 )
 
 
+def _suspects(agent: Agent) -> Iterator[Finding]:
+    left = land.suspects(agent)
+    if left:
+        yield Finding(
+            "warning",
+            f"{agent.name} lost its keeper and may have left these running, they use its worktree: {left}",
+            "look at them, then: kill PID",
+        )
+
+
 def _end_processes(agent: Agent) -> str:
-    ended = processes.end_marked(agent.id, state_folder=str(paths.state()))
+    ended = leftovers.end(land.traces(agent), state_folder=str(paths.state()))
     return f"ended {', '.join(map(str, ended))}" if ended else "not ended: a holder that still runs has them"
 
 

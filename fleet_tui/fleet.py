@@ -488,7 +488,22 @@ class Fleet:
         living = [agent for agent in agents if not agent.has_ended]
         stuck = land.stop(living, cause=cause, grace=self._grace() if grace is None else grace)
         self._bring_up_to_date()
-        return [FleetError(f"{agent.name} could not be stopped", hint="run: fleet doctor") for agent in stuck]
+        failures = [
+            FleetError(f"{agent.name} could not be stopped", hint="run: fleet doctor") for agent in stuck
+        ]
+        for agent in self._now(agents):
+            if agent.status is Status.LOST and cause == "stop":
+                try:
+                    land.end_lost(self.store, agent)
+                except FleetError as error:
+                    failures.append(error)
+        return failures
+
+    def suspects(self, agent: Agent) -> str:
+        """Processes that may be left of an agent whose keeper was killed, in words; empty for none."""
+        from fleet_tui import land
+
+        return land.suspects(agent) if land.was_lost(agent) and agent.machine == here() else ""
 
     def _grace(self) -> float:
         """A configuration that cannot be read must not keep anybody from stopping an agent."""

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from fleet_tui import processes
-from fleet_tui.values import asdict, dataclass, field, known
+from fleet_tui.values import asdict, dataclass, field, known, replace
 
 RECORD_SIZE = 4096
 """Bytes reserved on disk at the start, so that the end can be recorded on a full one."""
@@ -78,6 +78,17 @@ class Holder:
     boot_id: str
     started_at: float
     version: str = ""
+    terminal: tuple[int, ...] = ()
+    """Of the program; see processes.terminal."""
+
+
+@dataclass(frozen=True, slots=True)
+class Strays:
+    """strays.json: descendants without the agent's mark, as the keeper last saw them; should it be killed, only this
+    tells whose they are."""
+
+    processes: tuple[tuple[int, int], ...] = ()
+    """Pid and start of each."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,7 +167,22 @@ def read_record(path: Path, kind: type[T]) -> T | None:
 
 
 def read_holder(folder: Path) -> Holder | None:
-    return read_record(folder / "holder.json", Holder)
+    found = read_record(folder / "holder.json", Holder)
+    if found is None:
+        return None
+    # JSON knows no tuples, and a damaged file may have anything there.
+    terminal: Any = found.terminal
+    return replace(found, terminal=tuple(terminal) if isinstance(terminal, list) else ())
+
+
+def read_strays(folder: Path) -> frozenset[tuple[int, int]]:
+    found = read_record(folder / "strays.json", Strays)
+    try:
+        return (
+            frozenset((int(pid), int(started)) for pid, started in found.processes) if found else frozenset()
+        )
+    except (TypeError, ValueError):
+        return frozenset()
 
 
 def read_exit(folder: Path) -> Exit | None:
@@ -308,7 +334,8 @@ def request_stop(folder: Path, lock: Path, request: StopRequest) -> bool:
         return True
     # On a full disk the signal alone means an ordinary stop.
     with contextlib.suppress(OSError):
-        write_record(folder / "stop.json", request)
+        if read_stop(folder) != request:
+            write_record(folder / "stop.json", request)
     if found is None or not is_held(lock):
         return False
     try:

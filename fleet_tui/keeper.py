@@ -8,6 +8,7 @@ launcher and imports nothing after that, so that an upgrade or removal of the pa
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import json
 import math
 import os
@@ -32,6 +33,7 @@ from fleet_tui.holder import (
     Requests,
     RunSpec,
     StopRequest,
+    Strays,
     read_stop,
     write_record,
 )
@@ -46,6 +48,10 @@ LEFTOVER_GRACE = 1.0
 """What a program left running gets, once the program itself has ended."""
 SHUTDOWN_GRACE = 5.0
 LONGEST_GRACE = 1e8
+STRAYS_SECONDS = 5.0
+"""Between two looks at all descendants while the list of children stays the same."""
+TIOCGPTN = 0x80045430
+"""Asks a terminal's master for its number; Linux only."""
 OOM_ADJUSTMENT = b"300"
 """Agents are to go before their keepers when memory runs out."""
 
@@ -64,6 +70,9 @@ class Keeper:
         self._request: StopRequest | None = None
         """The newest one."""
         self._kill_at = math.inf
+        self._strays = Strays()
+        self._children: list[int] = []
+        self._look_at = 0.0
         self._server_pid = 0
         self._server_beat = 0.0
         self._server_starts: list[float] = []
@@ -140,8 +149,17 @@ class Keeper:
                 boot_id=processes.boot_id(),
                 started_at=time.time(),
                 version=__version__,
+                terminal=self._terminal(),
             ),
         )
+
+    def _terminal(self) -> tuple[int, ...]:
+        """What a process that has left our tree can still be known by."""
+        try:
+            number = fcntl.ioctl(int(self._program.child_fd), TIOCGPTN, bytes(4))
+        except OSError:
+            return ()
+        return processes.terminal(f"/dev/pts/{int.from_bytes(number, sys.byteorder)}")
 
     @property
     def pid(self) -> int:
@@ -205,6 +223,7 @@ class Keeper:
                 self._end()
                 return
             self._watch_server()
+            self._note_strays()
         self._finish("exited", grace=LEFTOVER_GRACE)
 
     def _wait(self, seconds: float) -> None:
@@ -276,6 +295,23 @@ class Keeper:
             self._server_beat = now
         if self._restart_at is not None and now >= self._restart_at:
             self._start_server()
+
+    def _note_strays(self) -> None:
+        """Write down which descendants do not have the agent's mark, when that has changed."""
+        now = time.monotonic()
+        children = processes.children_of_ours()
+        if children is None or (children == self._children and now < self._look_at):
+            return
+        self._children, self._look_at = children, now + STRAYS_SECONDS
+        found = processes.unmarked_below(
+            os.getpid(), self._spec.agent, state_folder=self._spec.state_folder, spare=(self._server_pid,)
+        )
+        strays = Strays(tuple(sorted((process.pid, process.started) for process in found or ())))
+        if strays != self._strays:
+            # On a full disk it is tried again later.
+            with contextlib.suppress(OSError):
+                write_record(self._folder / "strays.json", strays)
+                self._strays = strays
 
     # ── the end ─────────────────────────────────────────────────────────────────────────────────────────────────
 

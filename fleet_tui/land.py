@@ -9,13 +9,17 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Literal
 
-from fleet_tui import git, paths, processes
+from fleet_tui import git, leftovers, paths, processes
 from fleet_tui.errors import FleetError, NotFound, Refused
 from fleet_tui.holder import (
     Killed,
     StopRequest,
     has_unread_requests,
     is_held,
+    read_exit,
+    read_holder,
+    read_stop,
+    read_strays,
     request_stop,
     take_lock,
     write_record,
@@ -43,6 +47,8 @@ class Kept:
     """Empty when it was deleted with it, or when there was none."""
     note: str = ""
     """Why nothing, or not all of it, was moved."""
+    left: str = ""
+    """Processes that may be left of it, because its keeper was gone; empty for none."""
 
 
 def stop(agents: Sequence[Agent], *, cause: str, grace: float) -> list[Agent]:
@@ -85,14 +91,21 @@ class _Stopping:
     def go_on(self, now: float) -> None:
         if not is_held(self._lock):
             self.has_ended = True
-        elif not self._is_asked and now >= self._ask_again_at:
-            # A launcher that has just begun listens soon; until then the request waits in a file.
-            self._ask_again_at = now + ASK_SECONDS
-            with contextlib.suppress(OSError):
-                paths.private(self._folder)
-            self._is_asked = request_stop(self._folder, self._lock, self._request)
         elif now >= self._end_by or (now >= self._react_by and self._is_unheard()):
             self._force(now)
+        elif not self._is_asked and now >= self._ask_again_at:
+            self._ask(now)
+
+    def _ask(self, now: float) -> None:
+        # A launcher that has just begun listens soon; until then the request waits in a file.
+        self._ask_again_at = now + ASK_SECONDS
+        with contextlib.suppress(OSError):
+            paths.private(self._folder)
+        earlier = read_stop(self._folder)
+        self._is_asked = request_stop(self._folder, self._lock, self._request)
+        if self._is_asked and earlier not in (None, self._request) and read_stop(self._folder) != earlier:
+            # A keeper of an earlier version that waits out the grace of a first request does not hear a second.
+            self._end_by = min(self._end_by, now + LOCK_SECONDS)
 
     def _is_unheard(self) -> bool:
         return not self._is_asked or has_unread_requests(self._lock)
@@ -104,7 +117,7 @@ class _Stopping:
         self._is_forced = True
         self._react_by = self._end_by = now + LOCK_SECONDS
         if self.agent.machine == processes.here():
-            processes.end_holders(str(self._lock), state_folder=str(paths.state()))
+            leftovers.end_holders(str(self._lock), state_folder=str(paths.state()))
 
 
 @contextlib.contextmanager
@@ -137,16 +150,55 @@ def to_trash(store: Store, agent: Agent, *, delete_branch: bool, now: float) -> 
         )
 
 
-def sweep(agent: Agent) -> None:
-    """End what the program of a lost agent has started: there was no keeper left to do it."""
-    if agent.status is Status.LOST and agent.machine == processes.here():
-        processes.end_marked(agent.id, state_folder=str(paths.state()))
+def sweep(agent: Agent) -> str:
+    """End what the program of a lost agent has started: there was no keeper left to do it.
+
+    Returns what may be left all the same, in words; empty for nothing.
+    """
+    if not was_lost(agent) or agent.machine != processes.here():
+        return ""
+    state = str(paths.state())
+    # A keeper whose lock was deleted with its folder still runs, and cannot be asked any more.
+    leftovers.end_holders(str(paths.lock(agent.id)), state_folder=state, deleted_only=True)
+    leftovers.end(traces(agent), state_folder=state)
+    return suspects(agent)
+
+
+def end_lost(store: Store, agent: Agent) -> None:
+    """End what is left of a lost agent, under its lock."""
+    with holding(store, agent) as current:
+        sweep(current)
+
+
+def was_lost(agent: Agent) -> bool:
+    """Whether the keeper of the last run is gone without a record of its end, whatever the store knows by now."""
+    folder = paths.run(agent.id, agent.run)
+    return agent.status is Status.LOST or (read_holder(folder) is not None and read_exit(folder) is None)
+
+
+def traces(agent: Agent) -> leftovers.Traces:
+    """By what the processes of an agent's last run are known."""
+    folder = paths.run(agent.id, agent.run)
+    found = read_holder(folder)
+    if found is None or found.boot_id != processes.boot_id():
+        return leftovers.Traces(agent.id)
+    return leftovers.Traces(agent.id, found.terminal, read_strays(folder))
+
+
+def suspects(agent: Agent) -> str:
+    """Which processes may have come of a lost agent, without proof: they work in its folders."""
+    found_holder = read_holder(paths.run(agent.id, agent.run))
+    since = found_holder.keeper_started if found_holder is not None else 0
+    folders = {folder: since for folder in (agent.worktree, agent.trash) if folder}
+    found = leftovers.working_in(folders, processes.snapshot())
+    running = {process.pid: process for group in found.values() for process in group}
+    return leftovers.named(list(running.values()))
 
 
 def _trashed(store: Store, agent: Agent, *, delete_branch: bool, now: float) -> Kept:
     worktree, project = Path(agent.worktree), Path(agent.project)
     git_dir = store.git_dirs([agent]).get(agent.id)
-    sweep(agent)
+    left = sweep(agent)
     delete_branch = delete_branch and agent.branch_made
     if not project.exists():
         kept = Kept(agent, None, "", f"its repository is gone, and {worktree} is left as it is")
@@ -174,7 +226,7 @@ def _trashed(store: Store, agent: Agent, *, delete_branch: bool, now: float) -> 
     # What only a lost store needs must not keep anybody from killing an agent, on a full disk say.
     with contextlib.suppress(OSError):
         write_record(paths.killed(agent.id), Killed(now))
-    return kept
+    return replace(kept, left=left)
 
 
 def _nothing_moved(agent: Agent) -> Kept:

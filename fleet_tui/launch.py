@@ -457,7 +457,9 @@ def entry_to(manager: str) -> Callable[[RunSpec], str]:
 
     def enter(spec: RunSpec) -> str:
         try:
-            scopes.enter(manager, f"fleet-{spec.agent}-{spec.run}.scope", f"fleet agent {spec.name}")
+            scopes.enter(
+                manager, f"{scopes.unit_prefix(spec.agent)}{spec.run}.scope", f"fleet agent {spec.name}"
+            )
         except OSError as error:
             return f"no scope of its own: {error}"
         return ""

@@ -23,7 +23,8 @@ LINUX = sys.platform == "linux"
 PAGE = os.sysconf("SC_PAGE_SIZE")
 _TICKS = os.sysconf("SC_CLK_TCK")
 _PR_SET_CHILD_SUBREAPER = 36
-_SWEEP_SECONDS = 3.0
+SWEEP_SECONDS = 3.0
+"""For killing what is left, until no more is found."""
 _CLEAN_LOOKS = 2
 """A process can slip through a pass by forking and exiting while it runs, seldom through two in a row."""
 _SLICE = 0.05
@@ -153,8 +154,34 @@ def marked(agent_id: str, table: Table, *, started_after: int) -> list[int]:
         if process.started >= started_after
         and process.is_alive
         and process.pid != os.getpid()
-        and mark in _environment(process.pid)
+        and mark in environment(process.pid)
     ]
+
+
+def unmarked_below(
+    root: int, agent_id: str, *, state_folder: str, spare: Collection[int] = ()
+) -> list[Process] | None:
+    """What came of a process and does not have the agent's id in its environment; None where that cannot be told.
+
+    By the kernel's lists of children, which costs little where there are few. Other holders, with all below them, and
+    `spare` are left out.
+    """
+    mark = f"FLEET_AGENT_ID={agent_id}".encode()
+    parents, found = [root], list[Process]()
+    while parents:
+        children = _children(parents.pop())
+        if children is None:
+            return None
+        for pid in children:
+            if pid in spare:
+                continue
+            if mark not in environment(pid):
+                process = look_up(pid)
+                if process is None or not process.is_alive or holds_fleet_lock(pid, state_folder):
+                    continue
+                found.append(process)
+            parents.append(pid)
+    return found
 
 
 def become_subreaper() -> bool:
@@ -174,6 +201,15 @@ def boot_id() -> str:
     import psutil
 
     return str(int(psutil.boot_time()))
+
+
+def terminal(path: str) -> tuple[int, ...]:
+    """What names one terminal for ever: its number is given to others later. Empty when there is none at that path."""
+    try:
+        found = os.stat(path)  # noqa: PTH116 - no more than a system call in a process kept small
+    except OSError:
+        return ()
+    return found.st_dev, found.st_rdev, found.st_ctime_ns
 
 
 def machine_id() -> str:
@@ -223,62 +259,7 @@ def end_tree(
     return ending.sweep()
 
 
-def end_marked(agent_id: str, *, state_folder: str) -> list[int]:
-    """Kill what bears the mark of an agent that has no keeper any more, and see it end; other holders and all below
-    them are spared."""
-    table = snapshot()
-    found = [table[pid] for pid in marked(agent_id, table, started_after=0)]
-    killed = [
-        process
-        for process in found
-        if not any(holds_fleet_lock(above.pid, state_folder) for above in _upwards(process, table))
-        and _send(process, signal.SIGKILL)
-    ]
-    _wait_for(killed, _SWEEP_SECONDS, None)
-    return [process.pid for process in killed]
-
-
-def end_holders(lock: str, *, state_folder: str, deleted_only: bool = False) -> list[int]:
-    """Kill the processes that hold this agent's lock and all below them: for holders that do not react any more.
-
-    One that holds another agent's lock too, a launcher with more to do, is left alone; so are other holders below.
-    With `deleted_only`, only those whose lock file has been removed from under them.
-    """
-    deadline = time.monotonic() + _SWEEP_SECONDS
-    own = os.path.dirname(lock)  # noqa: PTH120 - loading pathlib is not for keepers
-    killed: dict[int, None] = {}
-    holders = [process for process in snapshot().values() if _has_locked(process.pid, lock, deleted_only)]
-    holders = [one for one in holders if not holds_fleet_lock(one.pid, state_folder, but_not=own)]
-    for holder in holders:
-        # What it adopts while its children end is still below it, as long as it lives itself.
-        while time.monotonic() < deadline:
-            below = descendants(
-                snapshot(), holder.pid, stop_at=lambda pid: holds_fleet_lock(pid, state_folder, but_not=own)
-            )
-            victims = [process for process in below if process.is_alive]
-            if not victims:
-                break
-            killed |= dict.fromkeys(process.pid for process in victims if _send(process, signal.SIGKILL))
-            _wait_for(victims, 0.1, None)
-        if _send(holder, signal.SIGKILL):
-            killed[holder.pid] = None
-    _wait_for(holders, max(0.0, deadline - time.monotonic()), None)
-    return list(killed)
-
-
-def _has_locked(pid: int, lock: str, deleted_only: bool) -> bool:
-    """Whether an open file of that process holds this lock; a program that only reads the file does not count."""
-    if pid == os.getpid():
-        return False
-    path = os.path.realpath(lock)
-    wanted = {f"{path} (deleted)"} if deleted_only else {path, f"{path} (deleted)"}
-    return any(
-        target in wanted and b"FLOCK" in _content(f"/proc/{pid}/fdinfo/{number}")
-        for number, target in _open_descriptors(pid)
-    )
-
-
-def _upwards(process: Process, table: Table) -> Iterator[Process]:
+def upwards(process: Process, table: Table) -> Iterator[Process]:
     """It and all above it."""
     above: Process | None = process
     seen: set[int] = set()
@@ -339,7 +320,7 @@ class _Ending:
                 return
         else:
             for process in members:
-                _send(process, number)
+                send(process, number)
         if number == signal.SIGKILL:
             self.killed.update(dict.fromkeys(process.pid for process in members))
 
@@ -348,7 +329,7 @@ class _Ending:
         deadline = time.monotonic() + grace
         while members:
             left = deadline - time.monotonic()
-            is_hurried = left > 0 and _wait_for(members, left, self.hurry)
+            is_hurried = left > 0 and wait_for_end(members, left, self.hurry)
             self.reap()
             if self._children() == []:
                 return True
@@ -359,7 +340,7 @@ class _Ending:
 
     def sweep(self) -> EndReport:
         """Kill what is left until a look finds nothing, or two where a fast forker could hide from one."""
-        deadline = time.monotonic() + _SWEEP_SECONDS
+        deadline = time.monotonic() + SWEEP_SECONDS
         clean = 0
         victims: list[Process] = []
         while clean < _CLEAN_LOOKS:
@@ -371,9 +352,9 @@ class _Ending:
             if left <= 0:
                 break
             for process in victims:
-                if _send(process, signal.SIGKILL):
+                if send(process, signal.SIGKILL):
                     self.killed[process.pid] = None
-            _wait_for(victims, min(left, 0.5), None)
+            wait_for_end(victims, min(left, 0.5), None)
             self.reap()
         return EndReport(tuple(self.killed), tuple(process.pid for process in victims), self.statuses)
 
@@ -400,7 +381,7 @@ class _Ending:
 
     def _children(self) -> list[int] | None:
         """Our children but the spared, the unreaped dead included; None where no such list is to be had."""
-        children = _children_of_ours() if self.keeper == os.getpid() else None
+        children = children_of_ours() if self.keeper == os.getpid() else None
         return None if children is None else [pid for pid in children if not self._is_spared(pid)]
 
     def reap(self) -> None:
@@ -450,7 +431,7 @@ class _Ending:
 
     def _is_sheltered(self, process: Process, table: Table) -> bool:
         """Whether it, or one above it up to our keeper, is spared."""
-        for above in _upwards(process, table):
+        for above in upwards(process, table):
             if above.pid == self.keeper:
                 break
             if self._is_spared(above.pid):
@@ -458,7 +439,7 @@ class _Ending:
         return process.pid == self.keeper
 
 
-def _send(process: Process, number: signal.Signals) -> bool:
+def send(process: Process, number: signal.Signals) -> bool:
     """Signal that very process: the number is held by a descriptor, or checked at the last moment."""
     try:
         handle = os.pidfd_open(process.pid) if LINUX else -1
@@ -481,7 +462,7 @@ def _send(process: Process, number: signal.Signals) -> bool:
     return True
 
 
-def _wait_for(processes: Iterable[Process], seconds: float, hurry: Callable[[], bool] | None) -> bool:
+def wait_for_end(processes: Iterable[Process], seconds: float, hurry: Callable[[], bool] | None) -> bool:
     """Return once all have ended or the time is over; True only when `hurry` cut it short."""
     deadline = time.monotonic() + seconds
     waiting = list(processes)
@@ -520,7 +501,7 @@ def _wait_for_one(process: Process, seconds: float, pause: float) -> bool:
 
 def _ignores(pid: int, number: signal.Signals) -> bool:
     """Whether a process has set a signal to be ignored; not knowing is no."""
-    for line in _content(f"/proc/{pid}/status").splitlines():
+    for line in content(f"/proc/{pid}/status").splitlines():
         if line.startswith(b"SigIgn:"):
             return bool(int(line.split()[1], 16) >> (number - 1) & 1)
     return False
@@ -532,13 +513,13 @@ def _read(pid: str) -> Process | None:
     except OSError:
         return None
     try:
-        content = os.read(handle, 1024)
+        data = os.read(handle, 1024)
     except OSError:
         return None
     finally:
         os.close(handle)
     # The name in brackets may itself contain brackets and spaces.
-    fields = content[content.rfind(b")") + 2 :].split(None, 22)
+    fields = data[data.rfind(b")") + 2 :].split(None, 22)
     if len(fields) < 22:
         return None
     state = chr(fields[0][0])
@@ -558,10 +539,10 @@ def _read(pid: str) -> Process | None:
 
 
 def _open_files(pid: int) -> Iterable[str]:
-    return (target for _, target in _open_descriptors(pid))
+    return (target for _, target in open_descriptors(pid))
 
 
-def _open_descriptors(pid: int) -> Iterable[tuple[str, str]]:
+def open_descriptors(pid: int) -> Iterable[tuple[str, str]]:
     """Numbers of open files, and what they are."""
     folder = f"/proc/{pid}/fd"
     try:
@@ -575,7 +556,7 @@ def _open_descriptors(pid: int) -> Iterable[tuple[str, str]]:
             continue
 
 
-def _children_of_ours() -> list[int] | None:
+def children_of_ours() -> list[int] | None:
     """This process's children, the unreaped dead included; None where the system has no such list."""
     found: list[int] = []
     try:
@@ -588,7 +569,20 @@ def _children_of_ours() -> list[int] | None:
     return found
 
 
-def _environment(pid: int) -> list[bytes]:
+def _children(pid: int) -> list[int] | None:
+    """The same of any process; none of one that has just ended."""
+    if pid == os.getpid():
+        return children_of_ours()
+    found: list[int] = []
+    try:
+        for thread in os.listdir(f"/proc/{pid}/task"):  # noqa: PTH208 - as in snapshot
+            found += [int(one) for one in content(f"/proc/{pid}/task/{thread}/children").split()]
+    except OSError:
+        return []
+    return found
+
+
+def environment(pid: int) -> list[bytes]:
     """A process's variables as NAME=value; none when it is not our user's or cannot be read."""
     if not LINUX:
         return _portable_environment(pid)
@@ -597,10 +591,10 @@ def _environment(pid: int) -> list[bytes]:
             return []
     except OSError:
         return []
-    return _content(f"/proc/{pid}/environ").split(b"\0")
+    return content(f"/proc/{pid}/environ").split(b"\0")
 
 
-def _content(path: str) -> bytes:
+def content(path: str) -> bytes:
     try:
         with open(path, "rb", buffering=0) as file:  # noqa: PTH123 - loading pathlib is not for keepers
             return file.read()
@@ -609,7 +603,7 @@ def _content(path: str) -> bytes:
 
 
 def _line(path: str) -> str:
-    return _content(path).decode("ascii", "replace").strip()
+    return content(path).decode("ascii", "replace").strip()
 
 
 def _portable_snapshot() -> dict[int, Process]:

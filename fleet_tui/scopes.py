@@ -48,6 +48,15 @@ def is_below_manager(groups: str, user: int) -> bool:
     return f"/user@{user}.service/" in groups
 
 
+def is_agents(groups: str, agent: str) -> bool:
+    """Whether a process with these control groups is in a scope of that agent."""
+    return any(f"/{unit_prefix(agent)}" in line and line.endswith(".scope") for line in groups.splitlines())
+
+
+def unit_prefix(agent: str) -> str:
+    return f"fleet-{agent}-"
+
+
 def lingers(user: int) -> bool:
     """Whether the user's systemd runs without a login too."""
     try:

@@ -16,7 +16,7 @@ from typing import IO, Any
 
 import pytest
 
-from fleet_tui import processes
+from fleet_tui import leftovers, processes
 from tests.programs import is_alive
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="subreapers and /proc are Linux's")
@@ -27,7 +27,7 @@ DEADLINE = 20.0
 
 KEEPER = """
 import json, os, signal, sys
-from fleet_tui import processes
+from fleet_tui import leftovers, processes
 
 options = json.loads(sys.argv[1])
 processes.prepare()
@@ -546,7 +546,7 @@ def test_what_bears_the_mark_of_an_agent_without_a_keeper_has_ended_when_that_is
         assert left.stdout is not None
         assert left.stdout.readline() == b"ready\n"
 
-        ended = processes.end_marked(AGENT, state_folder=str(tmp_path))
+        ended = leftovers.end(leftovers.Traces(AGENT), state_folder=str(tmp_path))
 
         assert not is_alive(left.pid)
         assert ended == [left.pid]

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from fleet_tui import paths, processes
+from fleet_tui import leftovers, paths
 from fleet_tui.fleet import Fleet
 from fleet_tui.holder import is_held, read_events, read_holder
 from fleet_tui.inputs import KeyEvent
@@ -242,4 +242,4 @@ def kill_keeper(agent: Running) -> None:
     try:
         wait_until(lambda: not processes_of(agent.agent), "the agent's processes being gone", seconds=3.0)
     except AssertionError:
-        processes.end_marked(agent.id, state_folder=str(paths.state()))
+        leftovers.end(leftovers.Traces(agent.id), state_folder=str(paths.state()))
