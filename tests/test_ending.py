@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import contextlib
+import os
+import shutil
 import signal
 import sqlite3
 import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from fleet_tui import holder as holding
-from fleet_tui import paths
+from fleet_tui import land, paths, processes
 from fleet_tui.fleet import Fleet
 from fleet_tui.holder import StopRequest, has_unread_requests
-from fleet_tui.models import Status
+from fleet_tui.models import Agent, Status
 from tests.conftest import processes_of
 from tests.disks import small_disk
 from tests.holders import start_holder, wait_until
@@ -148,3 +153,167 @@ def test_agents_of_a_read_only_state_folder_are_listed_and_stopped(
         assert (stopped.returncode, stopped.stdout.split()) == (0, ["one", "stopped"]), stopped.stderr
         assert "cannot be written" in stopped.stderr
         assert processes_of(one) == []
+
+
+# ── holders that cannot react ───────────────────────────────────────────────────────────────────────────────────
+
+
+def test_a_suspended_keeper_is_woken_to_end_its_program(fleet: Fleet, tmp_path: Path) -> None:
+    one = fleet.create("one", profile=program(tmp_path, "echoes"))
+    assert one.keeper_pid is not None
+    os.kill(one.keeper_pid, signal.SIGSTOP)
+
+    [stopped] = fleet.stop([one], grace=0.2)
+
+    assert (stopped.status, processes_of(one)) == (Status.STOPPED, [])
+
+
+def test_a_suspended_program_is_ended(fleet: Fleet, tmp_path: Path) -> None:
+    one = fleet.create("one", profile=program(tmp_path, "echoes"))
+    assert one.pid is not None
+    os.kill(one.pid, signal.SIGSTOP)
+
+    [stopped] = fleet.stop([one], grace=FOR_EVER)
+
+    assert (stopped.status, stopped.exit_signal, processes_of(one)) == (Status.STOPPED, signal.SIGTERM, [])
+
+
+@pytest.mark.slow
+def test_a_stop_reaches_an_agent_from_another_pid_namespace(
+    fleet: Fleet, repository: Path, tmp_path: Path
+) -> None:
+    one = fleet.create("one", profile=program(tmp_path, "echoes"))
+    inside = ["unshare", "--pid", "--fork", "--mount-proc"]
+    if subprocess.run([*inside, "true"], capture_output=True, check=False).returncode:
+        pytest.skip("namespaces are not permitted here")
+
+    stopped = subprocess.run(
+        [*inside, *FLEET, "stop", "one"], cwd=repository, capture_output=True, text=True, check=False
+    )
+
+    assert (stopped.returncode, stopped.stdout.split()) == (0, ["one", "stopped"]), stopped.stderr
+    assert processes_of(one) == []
+
+
+@pytest.mark.slow
+def test_an_agent_whose_run_folder_was_deleted_is_ended(
+    fleet: Fleet, repository: Path, tmp_path: Path
+) -> None:
+    one = fleet.create("one", profile=program(tmp_path, "echoes"))
+    shutil.rmtree(paths.run(one.id, one.run))
+
+    killed = fleet.kill([fleet.find("one")], grace=0.2)
+
+    assert ([kept.agent.name for kept in killed], processes_of(one)) == (["one"], [])
+
+
+@pytest.mark.slow
+def test_an_agent_whose_lock_was_deleted_with_its_folder_is_ended(fleet: Fleet, tmp_path: Path) -> None:
+    one = fleet.create("one", profile=program(tmp_path, "echoes"))
+    shutil.rmtree(paths.agent(one.id))
+    assert fleet.find("one").status is Status.LOST
+
+    fleet.stop([fleet.find("one")])
+
+    assert processes_of(one) == []
+    assert not is_alive(one.keeper_pid or 0)
+
+
+HOLDER = """
+import os, subprocess, sys, time
+from pathlib import Path
+from fleet_tui import holder, processes
+folder = Path(sys.argv[1])
+lock = holder.take_lock(folder.parent / "lock")
+requests = holder.Requests(folder.parent / "lock", 1) if sys.argv[2] == "pipe" else None
+child = subprocess.Popen(["sleep", "1000"], start_new_session=True)
+own = processes.look_up(os.getpid())
+import signal
+signal.signal(signal.SIGUSR1, signal.SIG_IGN)
+holder.write_record(folder / "holder.json", holder.Holder(
+    "deaf", 1, os.getpid(), own.started, child.pid, "", processes.boot_id(), time.time()))
+print(child.pid, flush=True)
+signal.pause()
+"""
+
+
+@contextlib.contextmanager
+def deaf_holder(way: str) -> Iterator[tuple[Agent, int, int]]:
+    """A holder that reads no request: the agent, and the pids of holder and program."""
+    one = replace(agent_row("deaf"), machine=processes.here())
+    folder = paths.private(paths.run(one.id, 1))
+    with subprocess.Popen(
+        [sys.executable, "-c", HOLDER, str(folder), way], stdout=subprocess.PIPE, text=True
+    ) as holder:
+        assert holder.stdout is not None
+        program = int(holder.stdout.readline())
+        try:
+            yield one, holder.pid, program
+        finally:
+            holder.kill()
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(program, signal.SIGKILL)
+
+
+def agent_row(name: str) -> Agent:
+    return Agent(
+        id=name, name=name, project="/project", branch=name, base="", worktree="/nowhere", batch="", profile="",
+        argv=(), prompt="", status=Status.WORKING, created_at=0.0,
+    )  # fmt: skip
+
+
+@pytest.mark.slow
+def test_a_holder_that_reads_no_request_is_ended_with_all_below_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(land, "MARGIN_SECONDS", 1.0)
+    with deaf_holder("pipe") as (one, holder, running):
+        assert land.stop([one], cause="kill", grace=FOR_EVER) == []
+
+        assert not is_alive(holder)
+        assert not is_alive(running)
+
+
+@pytest.mark.slow
+def test_a_keeper_of_an_earlier_version_in_a_long_grace_is_ended_by_a_second_request() -> None:
+    with deaf_holder("signal") as (one, holder, running):
+        folder = paths.run(one.id, 1)
+        assert holding.request_stop(folder, paths.lock(one.id), request("stop", FOR_EVER, "first"))
+        assert is_alive(running)
+
+        assert land.stop([one], cause="kill", grace=FOR_EVER) == []
+
+        assert not is_alive(holder)
+        assert not is_alive(running)
+
+
+@pytest.mark.slow
+def test_a_git_that_outlived_its_launcher_and_hangs_is_ended(
+    fleet: Fleet, repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(land, "MARGIN_SECONDS", 1.0)
+    told = tmp_path / "told"
+    hook = repository / ".git" / "hooks" / "post-checkout"
+    hook.parent.mkdir(exist_ok=True)
+    hook.write_text(f"#!/bin/sh\necho $$ >> {told}\nsleep 1000\n")
+    hook.chmod(0o755)
+    creating = start_cli(repository, "create", "hangs", "-a", program(tmp_path, "echoes"))
+    wait_until(told.exists, "the hook")
+    one = fleet.find("hangs")
+    for pid in launcher_of(creating.pid):
+        os.kill(pid, signal.SIGKILL)
+    assert holding.is_held(paths.lock(one.id)), "git holds the agent"
+
+    fleet.kill([one], grace=0.2)
+
+    creating.communicate(timeout=SECONDS)
+    assert not any(is_alive(int(pid)) for pid in told.read_text().split())
+    assert fleet.store.agent(one.id).status is Status.KILLED
+
+
+def launcher_of(face: int) -> list[int]:
+    """Both processes of the launcher that a command has started."""
+    table = processes.snapshot()
+    return [
+        one.pid
+        for one in processes.descendants(table, face)
+        if b"fleet_tui.launch" in Path(f"/proc/{one.pid}/cmdline").read_bytes()
+    ]
