@@ -214,8 +214,14 @@ class Fleet:
         return [reconcile.as_found(agent) for agent in agents] if self.unwritable else list(agents)
 
     def snapshot(self) -> FleetState:
-        """The store as it is, without looking after the agents: for a face whose worker does that."""
-        return self.store.state()
+        """The store as it is, without looking after the agents: for a face whose worker does that.
+
+        On a full disk the worker records nothing, and the agents' own files tell who has ended.
+        """
+        found = self.store.state()
+        if not self.is_disk_full():
+            return found
+        return replace(found, agents=tuple(map(reconcile.as_found, found.agents)))
 
     def moved_since(self, journal_id: int) -> frozenset[str]:
         """The agents whose status was written after that line of the journal."""

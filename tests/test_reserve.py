@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import stat
@@ -11,6 +12,8 @@ import pytest
 
 from fleet_tui import reserve
 from fleet_tui.fleet import Fleet
+from fleet_tui.models import Status
+from fleet_tui.tui.feeds import StateFeed
 from tests.conftest import processes_of
 from tests.disks import fill, small_disk
 from tests.holders import wait_until
@@ -99,6 +102,29 @@ def test_an_agent_that_eats_every_free_byte_is_listed_stopped_and_killed(
         [listed] = json.loads(called(repository, "list", "--json"))
         assert (listed["name"], listed["status"]) == ("calm", "stopped")
         assert called(repository, "undo", "eater").startswith("eater")
+
+
+@pytest.mark.slow
+def test_a_dashboard_on_a_full_disk_shows_an_agent_that_was_stopped(
+    repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with small_disk(tmp_path / "disk", size="8m") as disk:
+        monkeypatch.setenv("XDG_STATE_HOME", str(disk))
+        with contextlib.closing(Fleet(repository)) as fleet, contextlib.closing(Fleet(repository)) as shown:
+            fleet.create("one", profile=program(tmp_path, "echoes"))
+            feed = StateFeed(shown)
+            first = feed.poll()
+            assert first is not None
+            assert not first.agents[0].has_ended
+            # Everything that SQLite could write to without growing a file is gone as well.
+            with shown.store.reading():
+                shown.store.agents()
+                fill(disk)
+                fleet.stop([fleet.find("one")])
+
+            later = feed.poll()
+            assert later is not None
+            assert later.agents[0].status is Status.STOPPED
 
 
 def test_the_reserve_holds_real_room_and_is_nobody_elses(tmp_path: Path) -> None:

@@ -46,7 +46,7 @@ class StateFeed:
     def poll(self) -> FleetState | None:
         """The state if it may have changed since the last time."""
         version = self._fleet.version()
-        if version == self._version:
+        if version == self._version and not self._fleet.is_disk_full():
             return None
         state = self.read()
         self._version = version
