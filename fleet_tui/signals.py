@@ -117,7 +117,7 @@ class Signals:
     reports: bool = False
     """The program reports by itself in its terminal (OSC 7501)."""
     report: tuple[Rule, ...] = ()
-    """What the words of a reported error mean."""
+    """What the words of a reported error mean, or with status blocked those of a reported question."""
     allow: str = "(yes|allow|approve|proceed|trust|accept|continue)"
     """The label of the choice that says yes, as a pattern for its beginning, in any letter case."""
     deny: str = "(no|deny|reject|quit|cancel|don't)"

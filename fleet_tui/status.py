@@ -45,6 +45,8 @@ DRAWN_SECONDS = 1.0
 typed while it closes a dialog."""
 HOLD_SECONDS = 1.5
 """How long title or screen have to look calm before they are believed."""
+FIRST_SECONDS = 5.0
+"""The same before a program that was started with a prompt has begun with it."""
 SILENT_START_SECONDS = 5.0
 """A program that has printed nothing for this long after its start has started all the same."""
 READY_SECONDS = 15.0
@@ -130,6 +132,7 @@ class Judge:
         self._ready = re.compile(signals.ready, re.IGNORECASE) if signals.ready else None
         """What the screen has to show before a calm title is believed; None once it has."""
         self._ready_since = 0.0
+        self._hold = FIRST_SECONDS if has_prompt else HOLD_SECONDS
         self._has_turn = has_prompt
         """Somebody has asked for something since it was last calm: calm means done."""
         self._menu: _Seen | None = None
@@ -264,9 +267,10 @@ class Judge:
         return before is not None and before.observed.status in _BUSY and not before.observed.is_over
 
     def _report(self, status: Status, kind: str, text: str) -> Observed:
-        meant = self._reports.in_title(text) if status is Status.ERROR else None
-        if meant is not None:
-            return replace(_observed(REPORT, meant), text=text, is_over=True)
+        meant = self._reports.in_title(text) if status in (Status.ERROR, Status.BLOCKED) else None
+        # The words of a question may contain those of an error, and say nothing of one.
+        if meant is not None and (meant.rule.status is Status.BLOCKED) is (status is Status.BLOCKED):
+            return replace(_observed(REPORT, meant), text=text, is_over=status is Status.ERROR)
         detail = {Status.BLOCKED: kind, Status.LIMITED: text}.get(status, "")
         return Observed(status, told(detail), REPORT, text, str(status))
 
@@ -357,6 +361,8 @@ class Judge:
         return before is None or before.observed.status is not Status.BLOCKED
 
     def _began(self, before: Status | None, after: Status) -> None:
+        if after in _BUSY:
+            self._hold = HOLD_SECONDS
         if after in _BUSY and before not in _BUSY:
             self.busy += 1
             self._has_turn = True
@@ -378,7 +384,7 @@ class Judge:
             wish=Wish.from_plain(told_last.get("wish")),
             is_over=told_last.get("is_over") is True,
         )
-        self._ready = None
+        self._ready, self._hold = None, HOLD_SECONDS
         self.output(now)
         self._current = self._told = observed
         self._requests = {observed} if observed.wish != Wish() else set()
@@ -400,7 +406,7 @@ class Judge:
         moments = [self._silence_due(now)]
         best = self._best()
         if best is not None and self._is_held_back(best, best.since):
-            moments.append(max(best.since, self._ready_since) + HOLD_SECONDS)
+            moments.append(max(best.since, self._ready_since) + self._hold)
         title = self._levels.get(TITLE)
         if self._ready is not None and title is not None:
             moments.append(title.since + READY_SECONDS)
@@ -488,7 +494,7 @@ class Judge:
         observed = seen.observed
         if observed.source not in _HELD or observed.status not in _CALM:
             return False
-        return self._current.status not in _CALM and now < max(seen.since, self._ready_since) + HOLD_SECONDS
+        return self._current.status not in _CALM and now < max(seen.since, self._ready_since) + self._hold
 
     def _worded(self, observed: Observed) -> Observed:
         """With the words and choices that other sources know, and done where calm follows a turn."""

@@ -12,6 +12,7 @@ from fleet_tui.models import Status, Wish
 from fleet_tui.signals import MAX_TEXT, Rule, Signals, in_values
 from fleet_tui.status import (
     DRAWN_SECONDS,
+    FIRST_SECONDS,
     HOLD_SECONDS,
     QUIET_SECONDS,
     READY_SECONDS,
@@ -708,6 +709,39 @@ def test_a_program_that_was_known_before_is_ready() -> None:
     found.titled("calm", 2.0)
 
     assert judged(found, 2.0 + HOLD_SECONDS) == ("done", "title")
+
+
+def test_the_calm_of_a_program_that_has_not_begun_its_first_prompt_is_believed_later() -> None:
+    found = Judge(TITLES, has_prompt=True)
+    found.output(0.5)
+    found.titled("ready", 1.0)
+    assert judged(found, 1.0 + HOLD_SECONDS) == ("starting", "launcher")
+    assert found.due(1.1) is not None
+    found.titled("busy", 3.0)
+    assert judged(found, 3.0) == ("working", "title")
+    found.titled("ready", 4.0)
+
+    assert judged(found, 4.0) == ("working", "title")
+    assert judged(found, 4.0 + HOLD_SECONDS) == ("done", "title")
+
+
+def test_a_program_that_never_begins_its_first_prompt_is_calm_after_a_while() -> None:
+    found = Judge(TITLES, has_prompt=True)
+    found.output(0.5)
+    found.titled("ready", 1.0)
+
+    assert judged(found, 1.0 + FIRST_SECONDS) == ("done", "title")
+
+
+@pytest.mark.parametrize(
+    ("words", "kind"), [("trust this folder", "trust"), ("approve Bash: echo limit reached", "permission")]
+)
+def test_the_words_of_a_reported_question_tell_its_kind_and_never_a_limit(words: str, kind: str) -> None:
+    found = Judge(profiles.load("claude").signals)
+    found.reported(f"state=blocked:kind=permission:msg={told_words(words)}", 1.0)
+    found.settle(1.0)
+
+    assert (found.status().status, found.status().detail) == (Status.BLOCKED, kind)
 
 
 # ── menus ────────────────────────────────────────────────────────────────────────────────────────────────────────

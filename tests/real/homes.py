@@ -214,6 +214,7 @@ RECORDS: dict[str, tuple[str, ...]] = {
         ".codex/state_",
         ".codex/thread-writer-locks/",
         ".codex/thread_history_",
+        ".codex/tui-thread-reference-capabilities/",
         ".codex/version.json",
     ),
 }

@@ -116,12 +116,14 @@ def test_the_question_of_trust_is_answered(real: Real, said: str) -> None:
     real.distrust()
     agent = asking(real, "hello", "trust")
 
-    real.fleet.answer(agent.id, "trust" if said == "yes" else "quit")
+    real.fleet.answer(agent.id, said)
 
     if said == "yes":
         agent.wait_for("done", seconds=30.0)
     else:
-        wait_until(lambda: agent.listed().has_ended, "its end")
+        # It goes to a list of all its tasks instead of ending.
+        agent.wait_for("blocked", detail="menu")
+        assert real.api.prompts() == []
 
 
 @pytest.mark.parametrize(("program", "install_as"), [("codex", "codex")])
