@@ -15,7 +15,6 @@ from fleet_tui.fleet import Fleet
 from fleet_tui.models import Agent, Status
 from tests.commands import Cli, cli, project
 from tests.conftest import git
-from tests.repos import make
 
 __all__ = ["cli", "project"]
 
@@ -93,7 +92,8 @@ def test_trash_tells_what_each_worktree_holds_and_when_it_goes(cli: Cli, fleet: 
     inside = Path(agent.worktree)
     (inside / "work.txt").write_text("precious")
     (inside / ".env").write_text("TOKEN=1")
-    make(inside / "build" / "tool")
+    (inside / "build").mkdir()
+    git(inside / "build", "init", "-q", "tool")
     fleet.kill([agent], grace=0.2)
     killed(fleet, "plain")
 
