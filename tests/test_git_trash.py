@@ -679,6 +679,24 @@ def test_files_that_git_was_told_to_overlook_are_saved(repo: Path, place: Path, 
     assert call(repo, "show", f"{ref}:src/b.py") == "skipped"
 
 
+def test_a_change_within_the_second_of_the_last_commit_is_saved(repo: Path, place: Path, trash: Path) -> None:
+    # Most builds of git compare whole seconds: only an index that is no younger has them read the file again.
+    call(repo, "config", "core.trustctime", "false")
+    file, moment = place / "src" / "b.py", (1_000_000_000, 1_000_000_000)
+    os.utime(file, moment)
+    call(place, "update-index", "--refresh")
+    file.write_text("other()\n"[: file.stat().st_size])
+    os.utime(file, moment)
+    os.utime(repo / ".git" / "worktrees" / "side" / "index", moment)
+    assert call(place, "--no-optional-locks", "status", "--porcelain") == "M src/b.py"
+    moved = discard(place, trash)
+
+    assert git.contents(moved).uncommitted == ("src/b.py",)
+    ref = git.empty(moved)
+
+    assert call(repo, "show", f"{ref}:src/b.py") == "other()"
+
+
 def test_a_sparse_worktree_is_saved_without_deleting_what_it_left_out(
     repo: Path, place: Path, trash: Path
 ) -> None:

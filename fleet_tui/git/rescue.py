@@ -72,8 +72,12 @@ class Desk:
 
     def copy_index(self, head: str) -> None:
         """Take the worktree's index, or HEAD's if it has lost its own."""
-        if (self.admin.folder / "index").exists():
-            self.index.write_bytes((self.admin.folder / "index").read_bytes())
+        index = self.admin.folder / "index"
+        if index.exists():
+            found = index.stat()
+            self.index.write_bytes(index.read_bytes())
+            # By its time, git knows which files may have changed after they were staged without looking different.
+            os.utime(self.index, ns=(found.st_atime_ns, found.st_mtime_ns))
         elif head:
             self.git("read-tree", head)
 
