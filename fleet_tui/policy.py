@@ -403,19 +403,29 @@ def _is_meant(glob: str, place: _Place) -> bool:
 
 @functools.lru_cache(maxsize=1024)
 def _path_pattern(glob: str, *, dots: bool) -> re.Pattern[str]:
-    """`*` within one name, `**` across them. Without dots, a name that begins with one has to be written out."""
+    """`*` within one name, `**` across them. Without dots, a name that begins with one has to be written out.
+
+    A rule may come from a stranger's repository and must not hang the holder that asks it: what stands between two
+    `*`, or between two `**`, is looked for once and from the left, and never again (an atomic group). The first place
+    where it fits leaves the most to what follows.
+    """
     glob = glob.removeprefix("./")
     name = "[^/]*" if dots else r"(?!\.)[^/]*"
     several = f"(?:{name}/)*"
     if glob == "**":
         return re.compile(f"(?:{several}{name})?", re.DOTALL)
     is_folder = glob.endswith("/**")
-    steps = (glob[:-3] if is_folder else glob).split("/")
-    last = len(steps) - 1
-    regex = "".join(
-        several if step == "**" else _step(step, dots=dots) + ("/" if at < last else "")
-        for at, step in enumerate(steps)
-    )
+    blocks: list[list[str]] = [[]]
+    for step in (glob[:-3] if is_folder else glob).split("/"):
+        if step == "**":
+            blocks.append([])
+        else:
+            blocks[-1].append(f"{_step(step, dots=dots)}/")
+    if blocks[-1]:
+        blocks[-1][-1] = blocks[-1][-1].removesuffix("/")
+    first, *middle = ["".join(block) for block in blocks]
+    last = [f"{several}{middle.pop()}"] if middle else []
+    regex = "".join([first, *(f"(?>{several}?{block})" for block in middle), *last])
     return re.compile(regex + (f"(?:/{several}{name})?" if is_folder else ""), re.DOTALL)
 
 
@@ -425,13 +435,19 @@ _GLOB_PIECE = re.compile(r"\*+|\?|\[(!?)(\]?[^\]]*)\]|.", re.DOTALL)
 def _step(step: str, *, dots: bool) -> str:
     """One name of a path pattern."""
     guard = r"(?!\.)" if not dots and step[:1] in ("*", "?", "[") else ""
-    return guard + "".join(_piece(found) for found in _GLOB_PIECE.finditer(step))
+    parts = [""]
+    for found in _GLOB_PIECE.finditer(step):
+        if found[0][0] == "*":
+            parts.append("")
+        else:
+            parts[-1] += _piece(found)
+    first, *middle = parts
+    last = [f"[^/]*{middle.pop()}"] if middle else []
+    return guard + "".join([first, *(f"(?>[^/]*?{part})" for part in middle), *last])
 
 
 def _piece(found: re.Match[str]) -> str:
     text = found[0]
-    if text[0] == "*":
-        return "[^/]*"
     if text == "?":
         return "[^/]"
     if found[2]:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import fnmatch
 import json
 import pickle
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fleet_tui.commandline import Unreadable, read
-from fleet_tui.policy import DECISIONS, Malformed, Policy, Request, Rule, problems
+from fleet_tui.policy import DECISIONS, Decision, Malformed, Policy, Request, Rule, problems
 
 pytestmark = pytest.mark.pure
 
@@ -607,3 +609,59 @@ def test_no_payload_makes_judging_fail(tool_input: Any, rules: list[Rule]) -> No
 
     assert Policy("on", tuple(rules)).judge(request).decision in DECISIONS
     assert request.what.isprintable() or not request.what
+
+
+# ── patterns of strangers ──
+
+
+@pytest.mark.parametrize("decision", ["deny", "allow"])
+@pytest.mark.parametrize(
+    "parts",
+    [
+        {"command": "*a" * 40 + "*b"},
+        {"tool": "*a" * 30 + "b"},
+        {"path": "*a" * 40 + "*b"},
+        {"path": "**/a/" * 30 + "b"},
+        {"path": "**/*a*a*a/" * 6 + "b"},
+        {"path": "**/*a*a*a/" * 6 + "b/**"},
+    ],
+    ids=str,
+)
+def test_no_pattern_takes_long(decision: Decision, parts: dict[str, str]) -> None:
+    """A project's rules that deny are asked before anybody has trusted the project."""
+    policy = Policy("on", (Rule(decision, **parts),))
+    began = time.monotonic()
+    for tool, value in (
+        ("Bash", {"command": "a" * 3000}),
+        ("Write", {"file_path": "/work/" + "a/" * 60 + "c"}),
+        ("a" * 200, {"file_path": "/work/" + "a" * 200}),
+        ("Write", {"file_path": "/work/" + ("a" * 30 + "/") * 24 + "c"}),
+    ):
+        policy.judge(Request(tool, value, "/work"), resolve=lambda path: path)
+    assert time.monotonic() - began < 2
+
+
+def _fits(steps: list[str], names: list[str]) -> bool:
+    """The meaning of a path pattern, by trying everything."""
+    if not steps or not names:
+        return not steps and not names
+    if steps[0] == "**":
+        return _fits(steps[1:], names) or (not names[0].startswith(".") and _fits(steps, names[1:]))
+    is_hidden = names[0].startswith(".") and not steps[0].startswith(".")
+    return not is_hidden and fnmatch.fnmatchcase(names[0], steps[0]) and _fits(steps[1:], names[1:])
+
+
+@given(
+    steps=st.lists(
+        st.sampled_from(["a", "b", ".a", "*", "*a*", "a*b*", "?", "**", "**"]), min_size=1, max_size=6
+    ),
+    names=st.lists(st.sampled_from(["a", "b", ".a", "ab", "ba", "aab"]), min_size=1, max_size=6),
+)
+def test_looking_for_each_part_once_finds_what_trying_everything_does(
+    steps: list[str], names: list[str]
+) -> None:
+    steps = [*steps, "b"]
+    policy = Policy("on", (Rule("allow", path="/".join(steps)),))
+    request = Request("Write", {"file_path": f"/work/{'/'.join(names)}"}, "/work")
+    allowed = policy.judge(request, resolve=lambda path: path).decision == "allow"
+    assert allowed == _fits(steps, names)

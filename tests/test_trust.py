@@ -410,6 +410,7 @@ def untrusted(project: Path, text: str) -> None:
     paths.project_config(project).write_text(text)
 
 
+@pytest.mark.slow
 def test_on_a_terminal_create_asks_and_goes_on(cli: Cli, project: Path) -> None:
     untrusted(project, "[setup]\ncommands = ['touch made']\n")
     for answer, code in (("n", 4), ("y", 0)):
@@ -489,7 +490,8 @@ def test_what_an_agent_writes_into_its_worktree_has_no_effect(cli: Cli, project:
     assert inside.asked() is None
 
 
-def test_reviving_and_forking_need_trust_too(cli: Cli, project: Path) -> None:
+@pytest.mark.slow
+def test_reviving_needs_trust_too(cli: Cli, project: Path) -> None:
     configure(project, "[env]\nA = 'x'\n[agent]\npermission_mode = 'all'\n")
     cli.ok("create", "one")
     cli.ok("kill", "one", "--force")
@@ -540,7 +542,9 @@ def test_a_list_does_not_look_at_trust(cli: Cli, project: Path) -> None:
     assert done[1] == 0, done[0]
 
 
-@pytest.mark.parametrize("plant", [os.mkfifo, lambda file: file.symlink_to("/dev/zero")])
+@pytest.mark.parametrize(
+    "plant", [os.mkfifo, pytest.param(lambda file: file.symlink_to("/dev/zero"), marks=pytest.mark.slow)]
+)
 def test_a_repository_with_files_that_are_none_can_still_be_listed_and_used(
     cli: Cli, project: Path, plant: Callable[[Path], None]
 ) -> None:
