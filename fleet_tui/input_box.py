@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from typing import Any
 
-from fleet_tui.cells import FAINT, Cursor, Row, Style
+from fleet_tui.cells import FAINT, TRUECOLOR, Cursor, Row, Style
 from fleet_tui.values import dataclass, known
 
 FRAMES = ("lines", "edge", "ground")
@@ -55,9 +55,11 @@ class BoxRule:
     visible: bool = False
     """Whether the cursor is shown while the box takes text."""
     faint: bool = False
-    """Whether placeholders are drawn faint."""
+    """Whether placeholders and suggestions are drawn faint."""
+    hints: tuple[str, ...] = ()
+    """Colours that only placeholders and suggestions are drawn in, as `6c7086`."""
     placeholder: str = ""
-    """A pattern for the whole text of a placeholder that is not faint."""
+    """A pattern for the whole text of a placeholder that looks like any text."""
     footer: int = 0
     """How many rows at the bottom of the frame are not text."""
     pasted: str = ""
@@ -77,7 +79,7 @@ class BoxRule:
     def from_plain(cls, values: Mapping[str, Any]) -> BoxRule:
         """Also of what another version has written: unknown fields are passed over."""
         found = known(cls, values)
-        for name in ("prefixes", "modes"):
+        for name in ("prefixes", "modes", "hints"):
             found[name] = tuple(found.get(name, ()))
         return cls(**found)
 
@@ -136,29 +138,27 @@ def read(rule: BoxRule, rows: Sequence[Row], cursor: Cursor) -> Box:
 def _content(rule: BoxRule, grid: _Grid, cursor: Cursor, place: tuple[int, int, int]) -> Box:
     first, last, left = place
     is_home = (cursor.x, cursor.y) == (left, first)
-    lines, faint = [], 0
+    lines, hints = [], 0
+    hint_colours = frozenset(TRUECOLOR | int(colour, 16) for colour in rule.hints)
     for y in range(first, last):
-        cells = (
-            _trimmed(grid.cells(y)[left:], grid.ground(y, left - 1))
-            if rule.frame == "edge"
-            else grid.cells(y)[left:]
-        )
-        dim = [rule.faint and _is_faint(style) and char.strip() != "" for char, style in cells]
-        faint += sum(dim)
-        lines.append(
-            "".join(" " if is_dim else char for (char, _), is_dim in zip(cells, dim, strict=True)).rstrip()
-        )
+        cells = grid.cells(y)[left:]
+        if rule.frame == "edge":
+            cells = _trimmed(cells, grid.ground(y, left - 1))
+        is_hint = [char.strip() != "" and _is_hint(style, rule, hint_colours) for char, style in cells]
+        hints += sum(is_hint)
+        kept = (" " if hint else char for (char, _), hint in zip(cells, is_hint, strict=True))
+        lines.append("".join(kept).rstrip())
     text = "\n".join(lines).strip("\n")
-    if text.strip() and is_home and _is_placeholder(rule, text, faint, lines[0]):
+    if text.strip() and is_home and _is_placeholder(rule, text, hints, lines[0]):
         text = ""
     if text.strip():
         return Box(BoxState.DRAFT, text, last - first)
     return Box(BoxState.EMPTY if is_home else BoxState.DRAFT, "", last - first)
 
 
-def _is_placeholder(rule: BoxRule, text: str, faint: int, line: str) -> bool:
-    if faint:
-        # The cursor is drawn over its first letter, which is not faint then.
+def _is_placeholder(rule: BoxRule, text: str, hints: int, line: str) -> bool:
+    if hints:
+        # The cursor is drawn over its first letter, which has another look then.
         return len(text.strip()) == 1 and line[:1].strip() != ""
     return bool(rule.placeholder) and re.fullmatch(rule.placeholder, " ".join(text.split())) is not None
 
@@ -219,7 +219,10 @@ def _between_lines(rule: BoxRule, grid: _Grid, cursor: Cursor) -> tuple[int, int
 
 def _is_line(text: str, char: str) -> bool:
     """A row that is drawn across the screen; it may hold a few words."""
-    return text.startswith(char * 3) and text.rstrip().endswith(char * 2) and text.count(char) >= 8
+    drawn = text.rstrip()
+    return (
+        drawn.startswith(char * 2) and drawn.endswith(char * 2) and drawn.count(char) * 2 >= len(drawn) >= 8
+    )
 
 
 def _beside_edge(rule: BoxRule, grid: _Grid, cursor: Cursor) -> tuple[int, int, int] | None:
@@ -261,8 +264,8 @@ def _trimmed(cells: list[_Cell], ground: int) -> list[_Cell]:
     return cells[:end]
 
 
-def _is_faint(style: Style | None) -> bool:
-    return style is not None and bool(style[2] & FAINT)
+def _is_hint(style: Style | None, rule: BoxRule, colours: frozenset[int]) -> bool:
+    return style is not None and ((rule.faint and bool(style[2] & FAINT)) or style[0] in colours)
 
 
 def _squeezed(text: str) -> str:

@@ -451,6 +451,7 @@ def _box(table: _Table) -> BoxRule | None:
         modes=table.texts("modes"),
         visible=table.truth("visible"),
         faint=table.truth("faint"),
+        hints=_colours(table),
         placeholder=table.pattern("placeholder"),
         footer=int(table.amount("footer")),
         pasted=table.pattern("pasted"),
@@ -460,6 +461,14 @@ def _box(table: _Table) -> BoxRule | None:
         restore=table.text("restore"),
         restores_itself=table.truth("restores_itself"),
     )
+
+
+def _colours(box: _Table) -> tuple[str, ...]:
+    found = box.texts("hints")
+    for colour in found:
+        if not re.fullmatch("[0-9a-f]{6}", colour):
+            raise UsageError(f"input.hints: {colour!r} is no colour", hint="write for example 6c7086")
+    return found
 
 
 def _text_rule(table: _Table) -> TextRule:

@@ -36,7 +36,9 @@ SHOW_SECONDS = 10.0
 ASIDE_SECONDS = 3.0
 """How long a box may take to be empty after a draft was set aside, or its text taken out."""
 RESTORE_SECONDS = 0.6
-"""Between two keys that bring a draft back: the box has to show what the last one did."""
+"""Between two keys that bring a draft back, at least."""
+EFFECT_SECONDS = 6.0
+"""How long the box may take to show what such a key did: another one before that would do too much."""
 RESTORES_ITSELF_SECONDS = 3.0
 """How long a program that brings drafts back by itself is given for it."""
 RESTORE_PRESSES = 5
@@ -151,6 +153,8 @@ class _Draft:
     next_at: float | None = None
     """When the next key may be pressed; None before the prompt has gone."""
     presses: int = 0
+    pressed_on: str | None = None
+    """What the box held when the last key was pressed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -546,11 +550,15 @@ class Prompts:
         if box.state is BoxState.DRAFT and not draft.presses:
             # Somebody has written something else there meanwhile.
             return self._forget_draft(draft, DRAFT_LOST)
-        if draft.presses >= RESTORE_PRESSES or box.state is BoxState.MODE:
+        has_effect = draft.pressed_on is None or box.text != draft.pressed_on
+        if not has_effect and now < draft.next_at + EFFECT_SECONDS:
+            self._soon(now + self._settle_seconds)
+            return []
+        if draft.presses >= RESTORE_PRESSES or not has_effect or box.state is BoxState.MODE:
             emptied = [Step(key=rule.clear)] if box.state is BoxState.DRAFT and rule.clear else []
             return [*emptied, *self._forget_draft(draft, DRAFT_LOST)]
         draft.presses += 1
-        draft.next_at = now + RESTORE_SECONDS
+        draft.pressed_on, draft.next_at = box.text, now + RESTORE_SECONDS
         self._soon(draft.next_at)
         return [Step(key=rule.restore)]
 

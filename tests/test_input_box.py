@@ -149,6 +149,24 @@ def test_a_placeholder_counts_only_with_the_cursor_before_it(profile: str, left:
     assert box(profile, drawn(profile, words, 80)).state is BoxState.DRAFT
 
 
+def test_a_suggestion_in_the_colour_of_hints_is_no_draft() -> None:
+    grey, plain = "\x1b[38;2;108;112;134m", "\x1b[39m"
+    suggested = drawn("qwen", f"T{grey}ry the tests{plain}", 80, cursor=(2, 0))
+    completed = drawn("qwen", f"/model {grey}[--fast] [<model-id>]{plain}", 80, cursor=(8, 0))
+
+    assert box("qwen", suggested).state is BoxState.EMPTY
+    assert box("qwen", completed).text == "/model"
+
+
+def test_a_hint_that_runs_over_the_frame_leaves_it_a_frame() -> None:
+    """As qwen 0.24 draws the usage of a command that is longer than its box."""
+    screen = Screen(60, 10)
+    rows = ["─" * 60, "> /model", "──<model-id> <prompt>" + "─" * 39]
+    screen.feed(("\r\n".join(rows) + "\x1b[2;9H").encode())
+
+    assert box("qwen", screen).text == "/model"
+
+
 def test_a_long_paste_is_known_by_what_stands_for_it() -> None:
     pasted = drawn("claude", "[Pasted text #2 +40 lines]", 80)
     glued = drawn("claude", "please do [Pasted text #2 +40 lines]", 80)

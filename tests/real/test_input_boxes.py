@@ -65,8 +65,9 @@ class Person:
 
     def asked(self) -> list[str]:
         prompts = [asked.prompt for asked in self.real.api.prompts()]
-        # qwen asks the model by itself what is worth remembering.
-        return [prompt for prompt in prompts if not prompt.startswith("Managed memory")][1:]
+        # qwen asks the model by itself what is worth remembering, and what might be typed next.
+        own = ("Managed memory", "[SUGGESTION MODE")
+        return [prompt for prompt in prompts if not prompt.startswith(own)][1:]
 
     def holds(self, text: str) -> Callable[[], bool]:
         """Whether the text stands in the lower part of the screen."""
