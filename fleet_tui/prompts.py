@@ -738,7 +738,9 @@ class Prompts:
             return SETTING_UP if status is Status.SETUP else IN_MENU if program.detail == MENU else ASKS
         if status is Status.STARTING and program.speaks:
             return IS_STARTING
-        if self._unclear is not None and program.busy <= self._unclear and not prompt.is_now:
+        # Where the box can be read, what is left there is seen as a draft.
+        is_unclear = self._unclear is not None and program.busy <= self._unclear and program.box is None
+        if is_unclear and not prompt.is_now:
             return HALF_TYPED
         hands_off = program.last_key + HANDS_OFF_SECONDS
         if now < hands_off and not prompt.is_now:
