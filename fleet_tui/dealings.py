@@ -356,6 +356,7 @@ class Dealings:
             speaks=self._judge.speaks,
             is_reading=is_reading,
             last_key=self._last_key,
+            last_output=self._last_output,
             calm_at=self._judge.calm_at,
             was_interrupted=self._judge.was_interrupted or (needs_box and self._shows_interruption()),
             box=self._look_at_box(now) if needs_box else UNSETTLED if self._signals.box is not None else None,

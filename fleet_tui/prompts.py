@@ -33,8 +33,10 @@ UNREAD_SECONDS = 5.0
 """How long a program may take to read what was typed before whoever waits for that is told."""
 SHOW_SECONDS = 10.0
 """How long an input box may take to show what was pasted into it."""
-ASIDE_SECONDS = 3.0
+ASIDE_SECONDS = 8.0
 """How long a box may take to be empty after a draft was set aside, or its text taken out."""
+STUCK_SECONDS = 30.0
+"""How long a program may draw nothing after an Enter before its text is left to itself."""
 RESTORE_SECONDS = 0.6
 """Between two keys that bring a draft back, at least."""
 EFFECT_SECONDS = 6.0
@@ -68,6 +70,9 @@ STOPPED = "it was stopped"
 UNKNOWABLE = "this program does not show whether it was taken"
 NO_TURN = "the input box has taken it, and no turn was seen to begin"
 NOT_LOGGED_IN = "it is not logged in"
+
+_TOO_EARLY = frozenset({UNCONFIRMED, NO_TURN, LEFT_THERE})
+"""A program that was slow may take a prompt all the same."""
 
 # What a queued prompt waits for.
 BEHIND = "behind another prompt"
@@ -111,6 +116,10 @@ class _Prompt:
     submit_at: float = 0.0
     show_by: float = 0.0
     """Until when its box has to show its text."""
+    entered_at: float = 0.0
+    """When Enter was pressed last."""
+    aside_at: float = 0.0
+    """When the key was pressed that sets a draft aside."""
     confirm_by: float | None = None
     """Until when it has to show that it was taken; None before the program could."""
     busy_before: int = 0
@@ -177,6 +186,8 @@ class Program:
     """It has read everything that was typed so far."""
     last_key: float = -HANDS_OFF_SECONDS
     """When a person last pressed a key there."""
+    last_output: float = 0.0
+    """When it last drew something."""
     calm_at: float = 0.0
     """Until then it may have begun something that its status does not show yet."""
     was_interrupted: bool = False
@@ -452,7 +463,7 @@ class Prompts:
             return []
         if not self._shows(prompt, program):
             return self._unshown(prompt, now, program)
-        prompt.confirm_by = now + self._confirm_seconds
+        prompt.confirm_by, prompt.entered_at = now + self._confirm_seconds, now
         prompt.busy_before, prompt.may_press = program.busy, True
         self._soon(prompt.confirm_by)
         return [Step(submit=True), self._move(prompt, ReceiptState.TYPED)]
@@ -505,7 +516,7 @@ class Prompts:
     def _set_aside(self, prompt: _Prompt, box: Box, rule: BoxRule, now: float) -> list[Step]:
         self._draft = _Draft(prompt, box.text)
         prompt.draft, prompt.state, prompt.reason = box.text, ReceiptState.ASIDE, ""
-        prompt.show_by = now + ASIDE_SECONDS
+        prompt.show_by, prompt.aside_at = now + ASIDE_SECONDS, now
         self._soon(now + self._settle_seconds)
         self._write(prompt)
         return [Step(key=rule.set_aside)]
@@ -518,13 +529,20 @@ class Prompts:
         if now < prompt.show_by:
             self._soon(min(prompt.show_by, now + self._settle_seconds))
             return []
-        if box is not None and self._draft is not None and box.text == self._draft.text:
-            # The key did nothing: it stays where it is.
-            self._draft = prompt.draft = None
+        # The key did nothing, or its effect is very late.
+        self._draft = None
         prompt.state, prompt.has_kept_draft = ReceiptState.QUEUED, True
         self._write(prompt)
         self._waits(prompt, NOT_ASIDE)
         return []
+
+    def _notice_late_aside(self, prompt: _Prompt, program: Program) -> None:
+        """A box that is empty at last, though nobody has typed there: the draft was set aside after all."""
+        was_kept, prompt.has_kept_draft = prompt.has_kept_draft, False
+        if was_kept and prompt.draft is not None and program.last_key < prompt.aside_at:
+            self._draft = _Draft(prompt, prompt.draft)
+        elif was_kept:
+            prompt.draft = None
 
     def _bring_back(self, draft: _Draft, now: float, program: Program) -> list[Step]:
         """Press the key that brings a draft back until the box shows it."""
@@ -660,9 +678,11 @@ class Prompts:
             ]
         known = self._known(prompt, program) if prompt.submit_at else None
         is_open = program.status in _READY or (known is not None and program.status not in _NEVER)
-        if prompt.may_press and program.speaks and is_open and self._shows(prompt, program):
+        # The menu that a command opens may only be late.
+        is_sure = not prompt.is_command or program.last_output > prompt.entered_at
+        if prompt.may_press and program.speaks and is_open and is_sure and self._shows(prompt, program):
             prompt.may_press = False
-            prompt.confirm_by = now + self._confirm_seconds
+            prompt.confirm_by, prompt.entered_at = now + self._confirm_seconds, now
             self._soon(prompt.confirm_by)
             return [Step(submit=True)]
         if known is not None:
@@ -684,7 +704,12 @@ class Prompts:
             if program.status not in _NEVER:
                 self._soon(max(hands_off, now + 1.0))
             return []
-        if not rule.clear:
+        # One that has drawn nothing since may be about to take it: the key would meet an empty box, and end the program.
+        is_stuck = program.last_output <= prompt.entered_at
+        if is_stuck and now < prompt.entered_at + STUCK_SECONDS:
+            self._soon(now + 1.0)
+            return []
+        if not rule.clear or is_stuck:
             return [self._move(prompt, ReceiptState.REFUSED, LEFT_THERE)]
         prompt.is_leaving = True
         prompt.show_by = now + ASIDE_SECONDS
@@ -705,10 +730,9 @@ class Prompts:
         words = " ".join(text.split())
         for prompt in self._all.values():
             # A program that was slow may take one that had been given up.
-            is_open = (prompt.state is ReceiptState.TYPED and not prompt.is_final) or prompt.reason in (
-                UNCONFIRMED,
-                NO_TURN,
-            )
+            is_open = (
+                prompt.state is ReceiptState.TYPED and not prompt.is_final
+            ) or prompt.reason in _TOO_EARLY
             if is_open and " ".join(prompt.text.split()) == words:
                 prompt.was_busy, prompt.is_leaving, prompt.has_left = False, False, True
                 return [self._move(prompt, ReceiptState.ACCEPTED)]
@@ -766,7 +790,7 @@ class Prompts:
         if box.state is BoxState.MODE:
             return OTHER_MODE
         if box.state is BoxState.EMPTY:
-            prompt.has_kept_draft = False
+            self._notice_late_aside(prompt, program)
             return ""
         hands_off = program.last_key + HANDS_OFF_SECONDS
         if now < hands_off:

@@ -31,6 +31,7 @@ from fleet_tui.prompts import (
     RESTORE_PRESSES,
     SHOW_SECONDS,
     STOPPED,
+    STUCK_SECONDS,
     Program,
     Prompts,
 )
@@ -53,7 +54,7 @@ class Stage:
 
     def __init__(self, folder: Path, rule: BoxRule = RULE) -> None:
         self.prompts = Prompts(folder, box=rule)
-        self.program = Program(Status.IDLE, box=EMPTY, last_key=-99.0)
+        self.program = Program(Status.IDLE, box=EMPTY, last_key=-99.0, last_output=999.0)
         self.now = 10.0
         self.done: list[str] = []
         """What was done to the program: pasted texts, `enter`, and keys."""
@@ -286,6 +287,24 @@ def test_what_is_taken_out_says_so(stage: Stage) -> None:
     assert stage.receipt == ("refused", NOT_TAKEN)
 
 
+def test_a_program_that_draws_nothing_is_not_sent_the_key_that_might_end_it(stage: Stage) -> None:
+    stage.add().submitted()
+
+    assert stage.pass_(STUCK_SECONDS + 9.0, last_output=0.0) == ["enter"]
+    assert stage.receipt == ("refused", LEFT_THERE)
+    assert stage.prompts.taken("hello")
+    assert stage.receipt == ("accepted", "")
+
+
+def test_a_draft_that_is_set_aside_late_comes_back_all_the_same(stage: Stage) -> None:
+    stage.add()
+    assert stage.pass_(ASIDE_SECONDS + 3.0, box=holding("please do not")) == ["ctrl+c"]
+
+    stage.accepted()
+    while stage.done[-1] != "up":
+        stage.pass_(0.1, status=Status.DONE, box=EMPTY)
+
+
 # ── how its turn ended ──
 
 
@@ -404,7 +423,14 @@ class Imitation:
         box = NONE if self.is_menu else holding(self.box) if self.box else EMPTY
         menu = self.is_menu and self.status is not Status.WORKING
         status = Status.BLOCKED if menu else self.status
-        return Program(status, "menu" if menu else "", busy=self.busy, box=box, last_key=self.last_key)
+        return Program(
+            status,
+            "menu" if menu else "",
+            busy=self.busy,
+            box=box,
+            last_key=self.last_key,
+            last_output=999.0,
+        )
 
 
 @pytest.mark.parametrize("seed", range(40))
