@@ -44,8 +44,8 @@ EFFECT_SECONDS = 6.0
 RESTORES_ITSELF_SECONDS = 3.0
 """How long a program that brings drafts back by itself is given for it."""
 RESTORE_PRESSES = 5
-WORDS_SECONDS = 1.0
-"""How long a program may take to show what went wrong, after it said that something did."""
+WORDS_SECONDS = 2.0
+"""How long a program may take to show how its turn ended, after it said that it has."""
 MOMENT_SECONDS = 2.0
 """What hinders a prompt for less than this is not told."""
 HANDS_OFF_SECONDS = 3.0
@@ -141,6 +141,8 @@ class _Prompt:
     """Its text is being taken out again."""
     has_kept_draft: bool = False
     """A draft could not be set aside for it."""
+    error_before: str = ""
+    """What the turn before it had failed with."""
     ended_at: float | None = None
     """Since when its turn is known to have failed."""
     hindered_at: float | None = None
@@ -465,6 +467,7 @@ class Prompts:
             return self._unshown(prompt, now, program)
         prompt.confirm_by, prompt.entered_at = now + self._confirm_seconds, now
         prompt.busy_before, prompt.may_press = program.busy, True
+        prompt.error_before = program.text if program.status is Status.ERROR else ""
         self._soon(prompt.confirm_by)
         return [Step(submit=True), self._move(prompt, ReceiptState.TYPED)]
 
@@ -604,8 +607,10 @@ class Prompts:
         return steps
 
     def _is_worded(self, prompt: _Prompt, end: tuple[ReceiptState, str], now: float) -> bool:
-        """A program may report an error before its screen says which."""
-        if end != (ReceiptState.FAILED, ""):
+        """A program may report an error before its screen says which; what it showed before may only be still there."""
+        state, reason = end
+        if state is not ReceiptState.FAILED or reason not in ("", prompt.error_before):
+            prompt.ended_at = None
             return True
         prompt.ended_at = now if prompt.ended_at is None else prompt.ended_at
         self._soon(prompt.ended_at + WORDS_SECONDS)

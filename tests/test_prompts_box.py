@@ -333,6 +333,25 @@ def test_a_receipt_tells_how_the_turn_ended(
     assert stage.receipt == receipt
 
 
+def test_an_error_that_is_still_on_the_screen_is_not_this_turns(stage: Stage) -> None:
+    stage.program = replace(stage.program, status=Status.ERROR, text="401")
+    stage.add().accepted()
+
+    stage.pass_(0.5, status=Status.ERROR, text="401")
+    assert stage.receipt == ("accepted", "")
+    stage.pass_(0.5, status=Status.DONE, text="")
+    assert stage.receipt == ("answered", "")
+
+
+def test_the_same_error_twice_is_two_failures(stage: Stage) -> None:
+    stage.program = replace(stage.program, status=Status.ERROR, text="401")
+    stage.add().accepted()
+
+    stage.pass_(4.0, status=Status.ERROR, text="401")
+
+    assert stage.receipt == ("failed", "401")
+
+
 def test_a_command_that_begins_no_turn_is_answered_once_the_box_has_taken_it(stage: Stage) -> None:
     stage.add("/compact", is_command=True)
     assert stage.pass_() == ["/compact"]

@@ -97,7 +97,8 @@ class Count:
 
             session.keys(*[KeyEvent("backspace") for _ in range(60)])
             session.ask("ping")
-        time.sleep(0.5)
+        # A busy program takes them one by one.
+        time.sleep(3.0)
 
     def escape(self) -> None:
         for _ in range(ESCAPES.get(self.real.program, 1)):
