@@ -23,7 +23,7 @@ from tests.holders import wait_until
 from tests.real.agents import Real
 from tests.real.test_input_boxes import ESCAPES, MENUS, PROGRAMS, Person
 
-SECONDS = 60.0
+SECONDS = 150.0
 TABLE: list[str] = []
 
 pytestmark = [pytest.mark.agents, pytest.mark.parametrize("program", PROGRAMS)]

@@ -22,7 +22,7 @@ DRAFT = "please do not delete"
 MENUS = {"claude": "/model", "codex": "/model", "gemini": "/model", "opencode": "/models", "qwen": "/model"}
 ESCAPES = {"opencode": 2}
 """How often Esc interrupts; once everywhere else."""
-SECONDS = 60.0
+SECONDS = 150.0
 
 pytestmark = [pytest.mark.agents, pytest.mark.parametrize("program", PROGRAMS)]
 
