@@ -34,6 +34,8 @@ EVIL = (
 )
 IN_NAME = "e\x1b[31m\u202ev\x9bi\x07l"
 """What a file's name may have in it."""
+BYTES = "x\udcff\udc9b2J\udc80"
+"""What Python makes of an argument that is no UTF-8."""
 SGR = re.compile(r"\x1b\[[0-9;]*m")
 CONTROLS = re.compile(
     "[\x00-\x09\x0b-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ud800-\udfff]"
@@ -159,7 +161,7 @@ def test_no_command_lets_hostile_text_act_on_the_terminal(
     config.write_text(config.read_text() + 'color = "always"\n')
     shown = ""
     for command, ways in COMMANDS.items():
-        for arguments in ways:
+        for arguments in [*ways, [BYTES]]:
             ran = cli(
                 *command.split(),
                 *(part.format(**names) if part.startswith("{") else part for part in arguments),
