@@ -91,8 +91,10 @@ def _is_sound(copy: copies.Copy) -> bool:
 
 def _merged(row: Agent, copy: copies.Copy) -> Agent:
     """The row with what its copy knows better: all that nobody but the store itself writes down."""
-    known = {name: getattr(copy.agent, name) for name in copies.COPIED - {"intent"}}
-    return replace(row, created_at=copy.agent.created_at, **known)
+    known = {name: getattr(copy.agent, name) for name in copies.COPIED - {"intent", "run"}}
+    # A process killed just before its commit has copied a run that was never begun.
+    begun = (run for run in (copy.agent.run, row.run) if paths.run(row.id, run).is_dir())
+    return replace(row, created_at=copy.agent.created_at, run=next(begun, copy.agent.run), **known)
 
 
 def _strays(rows: Iterable[Agent], agents: Path) -> list[str]:
@@ -116,7 +118,7 @@ def _rebuilt(path: Path, problem: str) -> str:
             _write(fresh, found.contents)
             kept = _swapped(path, fresh)
     except (OSError, StoreError) as error:
-        reason = error.strerror if isinstance(error, OSError) else error.message
+        reason = error.strerror or error if isinstance(error, OSError) else error.message
         raise StoreError(
             f"the store {path} is damaged ({problem}) and could not be rebuilt: {reason}",
             hint="nothing was changed; check space and permissions, then try again",

@@ -419,6 +419,17 @@ def test_a_damaged_copy_never_overrides_a_sound_row(scene: Scene, cli: Cli) -> N
 
 
 @pytest.mark.usefixtures("copied")
+def test_a_run_that_was_copied_and_never_begun_is_not_taken_for_the_last_one(scene: Scene, cli: Cli) -> None:
+    stopped = next(agent for agent in scene.agents.values() if agent.name == "stopped")
+    batch = Batch(stopped.batch, stopped.project, 1.0)
+    intent = json.loads(copy_of(scene, "stopped").read_text())["intent"]
+    copies.write(paths.state() / "agents", replace(stopped, run=2), intent, batch, "project")
+
+    assert "rebuilt" not in cli("list", "--repair").err
+    assert facts(found_again(scene)) == facts(scene.agents)
+
+
+@pytest.mark.usefixtures("copied")
 def test_a_copy_by_an_earlier_version_restores_a_row_and_overrides_none(scene: Scene, cli: Cli) -> None:
     for name in ("renamed", "stopped"):
         values = json.loads(copy_of(scene, name).read_text())
