@@ -12,7 +12,7 @@ import pytest
 
 from fleet_tui import demo, git, proving
 from fleet_tui.errors import FleetError, NoRepository, Refused
-from fleet_tui.git import changes
+from fleet_tui.git import changes, plain
 from tests import repos, traps
 from tests.repos import call, commit, make, worktree
 from tests.traps import PLANTS, Trap
@@ -361,6 +361,14 @@ def test_bringing_back_a_deleted_folder_uses_the_users_repository_only(
 
     assert (restored.branch, (place / "new.txt").read_text()) == ("side", "new\n")
     assert not trap.has_sprung
+
+
+def test_a_pipe_that_git_would_read_ends_the_look_with_a_reason(repo: Path, place: Path) -> None:
+    (place / ".gitignore").unlink(missing_ok=True)
+    os.mkfifo(place / ".gitignore")
+
+    with pytest.raises(git.GitFailed, match="did not get through"):
+        plain.look(git.place_of(repo / ".git", place), "status", "--porcelain", seconds=0.3)
 
 
 def test_emptying_does_not_start_git_in_a_planted_submodule(

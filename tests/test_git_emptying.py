@@ -100,6 +100,21 @@ def test_ignored_files_are_listed_once_wherever_they_are(place: Path) -> None:
     assert len(packed(item)) == 5
 
 
+@pytest.mark.parametrize("name", [".gitignore", "deep/.gitattributes"])
+def test_a_pipe_that_git_would_read_keeps_a_worktree_in_the_trash(place: Path, name: str) -> None:
+    (place / "deep").mkdir()
+    (place / name).unlink(missing_ok=True)
+    os.mkfifo(place / name)
+    item = discard(place)
+
+    assert [text for text, _ in git.contents(item).obstacles] == [f"{item.path / name} is not a regular file"]
+    with pytest.raises(Refused, match="is not a regular file"):
+        git.empty(item)
+
+    (item.path / name).unlink()
+    assert git.empty(item)
+
+
 def test_folders_nested_too_deeply_to_delete_keep_a_worktree_in_the_trash(place: Path) -> None:
     build = place / "build"
     build.mkdir()

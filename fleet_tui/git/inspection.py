@@ -28,6 +28,8 @@ def look(admin: Admin, folder: Path, *, head: str, original: Path) -> Contents:
 
     found = survey(folder)
     obstacles = [(one.text, one.hint) for one in found.obstacles]
+    if found.blocks_git:
+        return Contents(found.size, obstacles=tuple(obstacles))
     uncommitted: list[str] = []
     ignored: list[Ignored] = []
     with tempfile.TemporaryDirectory(prefix="fleet-index-") as temporary:

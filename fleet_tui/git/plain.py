@@ -13,12 +13,22 @@ from __future__ import annotations
 
 import os
 import subprocess
+import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from fleet_tui import paths
 from fleet_tui.git.entries import linked, read_line, remove_tree, write
-from fleet_tui.git.program import SAFE_OPTIONS, GitFailed, lines, output, printed, safe_environment, start
+from fleet_tui.git.program import (
+    SAFE_OPTIONS,
+    GitFailed,
+    Unwanted,
+    lines,
+    output,
+    printed,
+    safe_environment,
+    start,
+)
 from fleet_tui.values import dataclass
 
 _KEPT = frozenset(
@@ -40,6 +50,8 @@ _KEPT_FILES = {"core.attributesfile": "attributes", "core.excludesfile": "ignore
 """The user's own lists, and what they are called where nothing is configured."""
 _FORMATS = ("objectformat", "refstorage")
 """Extensions that say how the repository is stored."""
+SECONDS = 60.0
+"""How long git may look at a work tree. A pipe in the place of its .gitignore would keep it waiting for ever."""
 _LINKS = ("refs", "packed-refs", "reftable", "info", "shallow")
 
 _settings: dict[Path, tuple[object, _Settings]] = {}
@@ -82,9 +94,17 @@ def place_of(git_dir: Path, worktree: Path, mark: str = "") -> Place:
 
 
 def look(
-    place: Place, *arguments: str, variables: Mapping[str, str] | None = None, stdin: str = ""
+    place: Place,
+    *arguments: str,
+    variables: Mapping[str, str] | None = None,
+    stdin: str = "",
+    seconds: float = SECONDS,
 ) -> subprocess.CompletedProcess[str]:
-    """Run git on a work tree. It reads no configuration but ours, and starts no other program."""
+    """Run git on a work tree. It reads no configuration but ours, and starts no other program.
+
+    GitFailed when it has not ended after so many seconds.
+    """
+    deadline = time.monotonic() + seconds
     settings = _settings_of(place)
     view = _view(place.git_dir, settings.formats)
     environment = {
@@ -104,14 +124,29 @@ def look(
     for number, (key, value) in enumerate(settings.kept):
         environment |= {f"GIT_CONFIG_KEY_{number}": key, f"GIT_CONFIG_VALUE_{number}": value}
     where = place.work_tree if place.work_tree.is_dir() else place.own
-    return start(
-        ["git", "-C", str(where), *SAFE_OPTIONS, *arguments], environment | dict(variables or {}), stdin=stdin
-    )
+    try:
+        return start(
+            ["git", "-C", str(where), *SAFE_OPTIONS, *arguments],
+            environment | dict(variables or {}),
+            stdin=stdin,
+            is_unwanted=lambda: time.monotonic() > deadline,
+        )
+    except Unwanted:
+        raise GitFailed(
+            f"git did not get through with {place.work_tree} within {seconds:.0f} seconds",
+            hint="see what git status says there",
+        ) from None
 
 
-def answer(place: Place, *arguments: str, variables: Mapping[str, str] | None = None, stdin: str = "") -> str:
+def answer(
+    place: Place,
+    *arguments: str,
+    variables: Mapping[str, str] | None = None,
+    stdin: str = "",
+    seconds: float = SECONDS,
+) -> str:
     """What git printed, or GitFailed with its reason."""
-    return printed(lambda: look(place, *arguments, variables=variables, stdin=stdin))
+    return printed(lambda: look(place, *arguments, variables=variables, stdin=stdin, seconds=seconds))
 
 
 # ── the configuration ──

@@ -26,6 +26,8 @@ _STATUS = (
     *("status", "--porcelain", "-z", "--no-renames", "--ignore-submodules=all"),
     *("--untracked-files=all", "--ignored=matching"),
 )
+SECONDS = 1800.0
+"""For one step of saving a worktree: hashing all that is new in it may take long."""
 _SIGNATURE = {
     f"GIT_{role}_{part}": value
     for role in ("AUTHOR", "COMMITTER")
@@ -68,7 +70,7 @@ class Desk:
         place = self.folder if self.folder.is_dir() else self.admin.folder
         here = Place(self.admin.git_dir, self.admin.folder, place)
         variables = {"GIT_INDEX_FILE": str(self.index), **_SIGNATURE}
-        return answer(here, *PLAIN, *arguments, variables=variables, stdin=stdin)
+        return answer(here, *PLAIN, *arguments, variables=variables, stdin=stdin, seconds=SECONDS)
 
     def copy_index(self, head: str) -> None:
         """Take the worktree's index, or HEAD's if it has lost its own."""

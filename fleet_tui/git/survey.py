@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import stat
+from collections.abc import Iterator
 from pathlib import Path
 
 from fleet_tui.values import dataclass
@@ -15,6 +16,8 @@ DEEPEST = 500
 """Levels of folders; deleting and archiving them call themselves once per level."""
 _BLOCK = 512
 """Of a tar file: its unit, and what it needs for each entry."""
+_READ_BY_GIT = frozenset({".gitignore", ".gitattributes", ".gitmodules"})
+"""Files that git opens wherever it finds them, and waits for when they are pipes."""
 _BARE = frozenset({"HEAD", "objects", "refs"})
 _READABLE = stat.S_IRUSR | stat.S_IRGRP | stat.S_IROTH
 
@@ -25,6 +28,7 @@ class Obstacle:
 
     text: str
     hint: str
+    blocks_git: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +40,11 @@ class Survey:
     repositories: tuple[str, ...]
     """Folders below it, relative to it, that have a `.git` or are bare repositories."""
     obstacles: tuple[Obstacle, ...]
+
+    @property
+    def blocks_git(self) -> bool:
+        """Whether one of the obstacles would keep git waiting for ever."""
+        return any(one.blocks_git for one in self.obstacles)
 
 
 def survey(folder: Path) -> Survey:
@@ -77,8 +86,7 @@ def survey(folder: Path) -> Survey:
             if not stat.S_ISDIR(info.st_mode):
                 size += info.st_size
                 packed += _in_blocks(info.st_size)
-                if not _is_readable(entry.path, info):
-                    obstacles.append(_unreadable(entry.path, info, os.strerror(13)))
+                obstacles += _obstacles_of(entry, info)
             elif info.st_dev != top.st_dev:
                 obstacles.append(
                     Obstacle(f"another filesystem is mounted at {entry.path}", f"run: umount {entry.path}")
@@ -99,6 +107,13 @@ def size_of(path: Path) -> tuple[int, int]:
 
 def _in_blocks(size: int) -> int:
     return -(-size // _BLOCK) * _BLOCK
+
+
+def _obstacles_of(entry: os.DirEntry[str], info: os.stat_result) -> Iterator[Obstacle]:
+    if entry.name in _READ_BY_GIT and not stat.S_ISREG(info.st_mode) and not stat.S_ISLNK(info.st_mode):
+        yield Obstacle(f"{entry.path} is not a regular file", f"run: rm {entry.path}", blocks_git=True)
+    if not _is_readable(entry.path, info):
+        yield _unreadable(entry.path, info, os.strerror(13))
 
 
 def _is_readable(path: str, info: os.stat_result) -> bool:
