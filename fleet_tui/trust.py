@@ -76,7 +76,7 @@ def asked(project: Path) -> Asked | None:
     return Asked(
         project=str(project),
         name=shown(project.name),
-        file=CONFIG_FILE if own.text and set(own.parts) != {config.INCLUDE_FILE} else config.INCLUDE_FILE,
+        file=_files_of(own.parts),
         lines=tuple(lines),
         count=count,
         same=same,
@@ -88,6 +88,11 @@ def asked(project: Path) -> Asked | None:
         parts=own.parts,
         text=_whole(own),
     )
+
+
+def _files_of(parts: Mapping[str, Any]) -> str:
+    included = [config.INCLUDE_FILE] if config.INCLUDE_FILE in parts else []
+    return " and ".join([CONFIG_FILE] * (len(parts) > len(included)) + included)
 
 
 def accept(asked: Asked) -> None:

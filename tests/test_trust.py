@@ -371,6 +371,15 @@ def test_every_value_is_shown_as_written_with_its_line_and_what_it_means(tmp_pat
     assert asked.restrictions == (("deny", "Bash rm -rf *"),)
     assert asked.refused == (("notify.command", 25),)
     assert len(asked.digest) == 64
+    assert asked.file == ".aifleet/config.toml"
+    (tmp_path / ".worktreeinclude").write_text("# secrets\n*.env\n!b.env\n")
+    asked = trust.asked(tmp_path)
+    assert asked is not None
+    assert asked.file == ".aifleet/config.toml and .worktreeinclude"
+    assert [(line.text, line.means) for line in asked.lines if line.verb == "copy"] == [
+        ("*.env", "nothing there now"),
+        ("!b.env", "but not these"),
+    ]
 
 
 def test_what_cannot_be_seen_is_made_visible(tmp_path: Path) -> None:
