@@ -505,11 +505,12 @@ class Fleet:
                     failures.append(error)
         return failures
 
-    def suspects(self, agent: Agent) -> str:
-        """Processes that may be left of an agent whose keeper was killed, in words; empty for none."""
+    def warnings_after_stop(self, stopped: Sequence[Agent]) -> list[str]:
+        """What agents whose keeper was killed may have left running."""
         from fleet_tui import land
 
-        return land.suspects(agent) if land.was_lost(agent) and agent.machine == here() else ""
+        lost = [agent for agent in stopped if land.was_lost(agent) and agent.machine == here()]
+        return [_left_running(agent, left) for agent in lost if (left := land.suspects(agent))]
 
     def _grace(self) -> float:
         """A configuration that cannot be read must not keep anybody from stopping an agent."""
@@ -588,13 +589,19 @@ class Fleet:
         if failures:
             raise failures[0]
 
-    def trash_limit_passed(self, just_killed: Sequence[Agent], *, seconds: float = 1.0) -> int:
-        """The limit in megabytes, if these kills have put the trash over it; else 0, also if looking takes longer."""
+    def warnings_after_kill(self, killed: Sequence[Kept], *, seconds: float = 1.0) -> list[str]:
+        """What a kill has left running, and that it has put the trash over its limit, if that is found out in time."""
         from fleet_tui import tidy
 
+        # A keeper that was killed ended nothing; what cannot be proven to be the agent's is only named.
+        warnings = [_left_running(kept.agent, kept.left) for kept in killed if kept.left]
         limits = self._limits()
-        is_over = tidy.is_over(self.store.agents(), just_killed, limits, seconds=seconds)
-        return limits.trash_mb if is_over else 0
+        if tidy.is_over(self.store.agents(), [kept.agent for kept in killed], limits, seconds=seconds):
+            warnings.append(
+                f"the trash is over its limit of {limits.trash_mb} MB now: "
+                "the oldest leave it after their first day (fleet trash)"
+            )
+        return warnings
 
     def _limits(self) -> Config:
         """The user's own settings: no project sets limits on what all projects share."""
@@ -917,6 +924,10 @@ def _complain(failures: Sequence[FleetError], done: str, others: Sequence[Agent]
         if others:
             first.message += f"; {done}: {', '.join(agent.name for agent in others)}"
         raise first
+
+
+def _left_running(agent: Agent, left: str) -> str:
+    return f"{agent.name} may have left these running, they use its worktree: {left}"
 
 
 def _unfinished(error: FleetError, agents: Sequence[Agent]) -> FleetError:

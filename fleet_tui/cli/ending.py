@@ -43,8 +43,8 @@ def stop(patterns: tuple[str, ...], batch: str | None) -> None:
     fleet = open_fleet()
     stopped = fleet.stop(fleet.match(patterns, batch=batch, but_not=_gone()))
     _show([(agent.name, str(agent.status)) for agent in stopped])
-    for agent in stopped:
-        _tell_left(agent.name, fleet.suspects(agent))
+    for warning in fleet.warnings_after_stop(stopped):
+        say(f"fleet: {warning}", err=True)
     tell_unwritable(fleet)
 
 
@@ -68,20 +68,8 @@ def kill(patterns: tuple[str, ...], batch: str | None, force: bool, delete_branc
         confirm(f"{question} (fleet undo brings back what was killed)", flag="-f", default=len(agents) == 1)
     killed = fleet.kill(agents, delete_branch=delete_branch)
     _show([(kept.agent.name, _became(kept)) for kept in killed])
-    for kept in killed:
-        _tell_left(kept.agent.name, kept.left)
-    limit = fleet.trash_limit_passed([kept.agent for kept in killed])
-    if limit:
-        say(
-            f"the trash is over its limit of {limit} MB now: the oldest leave it after their first day (fleet trash)",
-            err=True,
-        )
-
-
-def _tell_left(name: str, left: str) -> None:
-    """A keeper that was killed ended nothing; what cannot be proven to be the agent's is only named."""
-    if left:
-        say(f"fleet: {name} may have left these running, they use its worktree: {left}", err=True)
+    for warning in fleet.warnings_after_kill(killed):
+        say(f"fleet: {warning}", err=True)
 
 
 def _became(kept: Kept) -> str:

@@ -105,11 +105,13 @@ class Verbs:
     def report_wrong(self, tell: Tell, agent: str, right: str, kind: str) -> str:
         return str(self._fleet.report_wrong(agent, right, kind))
 
-    def stop(self, tell: Tell, ids: Sequence[str]) -> int:
-        return len(self._fleet.stop(self._agents(ids)))
+    def stop(self, tell: Tell, ids: Sequence[str]) -> list[str]:
+        """What the user is to be warned of afterwards."""
+        return self._fleet.warnings_after_stop(self._fleet.stop(self._agents(ids)))
 
     def kill(self, tell: Tell, ids: Sequence[str]) -> list[str]:
-        return [kept.branch for kept in self._fleet.kill(self._agents(ids))]
+        """What the user is to be warned of afterwards."""
+        return self._fleet.warnings_after_kill(self._fleet.kill(self._agents(ids)))
 
     def undo(self, tell: Tell, agent: str = "") -> list[tuple[Agent, str]]:
         return self._fleet.undo(agent)

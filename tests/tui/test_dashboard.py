@@ -329,6 +329,17 @@ def test_an_agent_that_is_killed_while_typed_to_gives_the_keys_back() -> None:
     on_stage(go)
 
 
+def test_what_a_kill_warns_of_is_shown() -> None:
+    async def go(app: StageApp, pilot: Pilot[None]) -> None:
+        app.worker.known["kill"] = ["the trash is over its limit of 1 MB now"]
+        await pilot.press("X", "X")
+        await pilot.pause()
+        assert "branch kept, u undoes it" in said(app)
+        assert "the trash is over its limit of 1 MB now" in said(app)
+
+    on_stage(go)
+
+
 def test_one_tap_of_stop_or_kill_does_nothing_and_moving_away_forgets_it() -> None:
     async def go(app: StageApp, pilot: Pilot[None]) -> None:
         await pilot.press("x", "j", "k", "x")

@@ -361,7 +361,7 @@ class AgentActions:
         if not living:
             self._nobody("to stop: it has ended already" if self._desk.targets else "to stop")
         elif self._is_second_tap("stop", living, f"stop {_count(living)}; the work stays"):
-            self._ask(f"stopped {_names(living)}", "stop", [agent.id for agent in living])
+            self._end(f"stopped {_names(living)}", "stop", living)
             self._unmark()
 
     def ask_to_stop(self) -> None:
@@ -370,7 +370,7 @@ class AgentActions:
         if agent is not None and not agent.has_ended:
             question = Confirm("Stop", f"Stop {agent.name}? Its worktree and branch stay.", "stop it")
             self._desk.app.push_screen(
-                question, lambda yes: self._ask(f"stopped {agent.name}", "stop", [agent.id]) if yes else None
+                question, lambda yes: self._end(f"stopped {agent.name}", "stop", [agent]) if yes else None
             )
 
     def do_kill(self) -> None:
@@ -379,12 +379,21 @@ class AgentActions:
             self._nobody("to kill")
         elif self._is_second_tap("kill", targets, f"{_several(targets)}to trash; {_branches(targets)} kept"):
             undo = self._desk.keymap.shown("undo")
-            self._ask(
-                f"killed {_names(targets)}; {_branches(targets)} kept, {undo} undoes it",
-                "kill",
-                [agent.id for agent in targets],
+            self._end(
+                f"killed {_names(targets)}; {_branches(targets)} kept, {undo} undoes it", "kill", targets
             )
             self._unmark()
+
+    def _end(self, said: str, verb: str, targets: Sequence[Agent]) -> None:
+        """Stop or kill, and say what the user is warned of afterwards."""
+
+        async def work() -> None:
+            warnings = await self._worker.call(verb, [agent.id for agent in targets])
+            self._desk.notify(said)
+            for warning in warnings:
+                self._desk.notify(warning, severity="warning", timeout=8)
+
+        self._start(work())
 
     def _is_second_tap(self, action: str, targets: Sequence[Agent], says: str) -> bool:
         ids = tuple(agent.id for agent in targets)
