@@ -494,9 +494,7 @@ class Fleet:
         living = [agent for agent in agents if not agent.has_ended]
         stuck = land.stop(living, cause=cause, grace=self._grace() if grace is None else grace)
         self._bring_up_to_date()
-        failures = [
-            FleetError(f"{agent.name} could not be stopped", hint="run: fleet doctor") for agent in stuck
-        ]
+        failures = [_not_stopped(agent) for agent in stuck]
         for agent in self._now(agents):
             if agent.status is Status.LOST and cause == "stop":
                 try:
@@ -928,6 +926,14 @@ def _complain(failures: Sequence[FleetError], done: str, others: Sequence[Agent]
 
 def _left_running(agent: Agent, left: str) -> str:
     return f"{agent.name} may have left these running, they use its worktree: {left}"
+
+
+def _not_stopped(agent: Agent) -> FleetError:
+    if agent.machine != here():
+        return FleetError(
+            f"{agent.name} runs in another container and does not react", hint="stop it from there"
+        )
+    return FleetError(f"{agent.name} could not be stopped", hint="run: fleet doctor")
 
 
 def _unfinished(error: FleetError, agents: Sequence[Agent]) -> FleetError:

@@ -156,7 +156,7 @@ def read_record(path: Path, kind: type[T]) -> T | None:
     """The record, or None when there is none or it is not readable as one."""
     try:
         values = json.loads(path.read_bytes())
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return None
     if not isinstance(values, dict):
         return None
@@ -296,7 +296,7 @@ class Requests:
             if values["run"] != self._run:
                 return None
             return StopRequest(str(values["cause"]), float(values["grace"]), str(values["id"]))
-        except (ValueError, KeyError, TypeError):
+        except (ValueError, KeyError, TypeError, RecursionError):
             return None
 
     def close(self) -> None:
@@ -347,7 +347,8 @@ def request_stop(folder: Path, lock: Path, request: StopRequest) -> bool:
 
 
 def _send_through_pipe(lock: Path, run: int, request: StopRequest) -> bool:
-    line = json.dumps(asdict(request) | {"run": run}).encode() + b"\n"
+    # The first end of line is for the half of one that may be in the pipe.
+    line = b"\n" + json.dumps(asdict(request) | {"run": run}).encode() + b"\n"
     try:
         # Without a reader this fails; so does a full pipe, which means that nobody reads.
         descriptor = os.open(request_pipe(lock), os.O_WRONLY | os.O_NONBLOCK | os.O_CLOEXEC)

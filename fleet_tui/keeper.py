@@ -263,7 +263,7 @@ class Keeper:
         for line in lines:
             if line.startswith(b"{"):
                 # From a process that hostile bytes may have corrupted.
-                with contextlib.suppress(ValueError, TypeError, AttributeError):
+                with contextlib.suppress(ValueError, TypeError, AttributeError, RecursionError):
                     message = json.loads(line)
                     self._drained = self._drained or message.get("t") == "drained"
                     self._lost_output = self._lost_earlier + int(message.get("lost", 0))

@@ -64,6 +64,36 @@ def test_a_second_request_that_comes_as_a_file_and_a_signal_counts_too(tmp_path:
         assert holder.exit().cause == "kill"
 
 
+@pytest.mark.parametrize(
+    "noise",
+    [b"[" * 3000 + b"\n", b"half a line", b"x" * 5000, b"{}\n[1]\nnull\n", b'{"run": 1, "grace": NaN}'],
+)
+def test_noise_in_the_pipe_does_not_hide_a_request(tmp_path: Path, noise: bytes) -> None:
+    with start_holder(tmp_path, agent("echoes")) as holder:
+        with holding.request_pipe(holder.lock).open("wb", buffering=0) as pipe:
+            pipe.write(noise)
+
+        assert holding.request_stop(holder.folder, holder.lock, request("kill", FOR_EVER, "one"))
+
+        assert holder.exit().cause == "kill"
+
+
+@pytest.mark.slow
+def test_a_program_that_floods_the_pipe_is_ended(tmp_path: Path) -> None:
+    code = (
+        "import sys; pipe = open(sys.argv[1], 'wb', buffering=0); pipe.write(b'x' * 70000)\n"
+        "print('ready', flush=True)\nwhile True: pipe.write(b'x' * 4096)"
+    )
+    pipes = tmp_path / "state" / "agents" / "*" / "requests"
+    with start_holder(tmp_path, ["/bin/sh", "-c", f'exec {sys.executable} -c "$0" {pipes}', code]) as holder:
+        with holder.session() as session:
+            assert session.wait_for(lambda view: "ready" in view.text(), seconds=SECONDS)
+
+        holding.request_stop(holder.folder, holder.lock, request("kill", 1.0, "one"))
+
+        assert holder.exit().cause == "kill"
+
+
 @pytest.mark.slow
 def test_kill_ends_what_a_stop_with_a_long_grace_waits_for(
     fleet: Fleet, repository: Path, tmp_path: Path

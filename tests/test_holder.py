@@ -83,7 +83,7 @@ def test_a_record_of_another_version_is_read_as_far_as_it_is_known(folder: Path)
 
 
 @pytest.mark.parametrize(
-    "content", [b"", b"{", b"[]", b"null", b'{"at": 1}', b"\xff\xfe", b" " * RECORD_SIZE]
+    "content", [b"", b"{", b"[]", b"null", b'{"at": 1}', b"\xff\xfe", b" " * RECORD_SIZE, b"[" * 100_000]
 )
 def test_what_is_no_record_is_none(folder: Path, content: bytes) -> None:
     (folder / "exit.json").write_bytes(content)
