@@ -18,7 +18,20 @@ from textual.widget import Widget
 from textual.widgets import Input, TextArea
 
 import fleet_tui.tui
-from fleet_tui.models import Agent, Base, Batch, Deed, Evidence, FleetState, Prompted, Receipt, Status, Wish
+from fleet_tui.models import (
+    Agent,
+    Asked,
+    AskedLine,
+    Base,
+    Batch,
+    Deed,
+    Evidence,
+    FleetState,
+    Prompted,
+    Receipt,
+    Status,
+    Wish,
+)
 from fleet_tui.speaking import Sign, Why
 from fleet_tui.tui.absence import Summary
 from fleet_tui.tui.exchange import Sights, Step, Surroundings, Tool
@@ -37,6 +50,7 @@ from fleet_tui.tui.screens.new_agents import MultiDialog, NewAgentDialog
 from fleet_tui.tui.screens.progress import ProgressDialog
 from fleet_tui.tui.screens.prompt import PromptDialog
 from fleet_tui.tui.screens.queue import QueueDialog, Waiting
+from fleet_tui.tui.screens.trust import FileDialog, TrustDialog
 from fleet_tui.tui.screens.why import WhyDialog, WrongDialog
 from tests.commands import Cli
 from tests.test_hostile_text import CONTROLS, EVIL, hostile, place
@@ -112,6 +126,10 @@ def question() -> AnswerDialog:
     return AnswerDialog(replace(BLOCKED, status_detail="question"), states.NOW)
 
 
+ASKED = Asked(
+    EVIL, EVIL, EVIL, (AskedLine("run", EVIL, EVIL, is_alarming=True, number=1, change="+"),),
+    count=1, same=1, restrictions=((EVIL, EVIL),), refused=((EVIL, 2),), digest="0123456789", parts={}, text=EVIL,
+)  # fmt: skip
 SCREENS: dict[type[Screen[Any]], Callable[[], Screen[Any]]] = {
     AnswerDialog: lambda: AnswerDialog(BLOCKED, states.NOW),
     Confirm: lambda: Confirm(EVIL, EVIL, EVIL),
@@ -128,6 +146,8 @@ SCREENS: dict[type[Screen[Any]], Callable[[], Screen[Any]]] = {
     QueueDialog: lambda: QueueDialog(
         AGENTS[0], [Receipt("r", "a", EVIL, "refused", EVIL)], [Waiting("i", EVIL)]
     ),
+    TrustDialog: lambda: TrustDialog(ASKED),
+    FileDialog: lambda: FileDialog(ASKED),
     WhyDialog: lambda: WhyDialog(AGENTS[0], WHY, states.NOW),
     WrongDialog: lambda: WrongDialog(AGENTS[0]),
 }
@@ -209,7 +229,7 @@ def shown_on(
     asyncio.run(run())
 
 
-MADE_OF = {"Sturdy", "Lines", "Dialog", "Form"}
+MADE_OF = {"Sturdy", "Lines", "Dialog", "Form", "Scrolled"}
 UNSEEN = {
     "KeyColumns": "our own words only",
     "AllKeys": "our own words only",

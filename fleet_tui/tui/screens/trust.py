@@ -9,11 +9,11 @@ from textual import events
 from textual.binding import Binding
 from textual.geometry import Size
 from textual.widget import Widget
-from textual.widgets import Static
 
 from fleet_tui.config import VERBS
 from fleet_tui.models import Asked, AskedLine
 from fleet_tui.tui.screens.dialog import LOW, NARROW, Dialog
+from fleet_tui.tui.widgets.fields import Static
 from fleet_tui.tui.widgets.lines import CHIP_HERE, Line, Lines, content, fit, length, wrap
 
 OWN, TRUST = "own", "trust"
