@@ -27,6 +27,8 @@ MAX_FILES = 10_000
 """Of one folder; a larger one is better made anew by a setup command."""
 MAX_BYTES = 512 * 1024 * 1024
 """Of one folder or file."""
+MAX_DEPTH = 100
+"""Of folders in folders."""
 SEARCH_SECONDS = 10.0
 """How long patterns are looked for in a project."""
 
@@ -182,7 +184,7 @@ def _search(job: _Job, rules: Sequence[_Rule], folder: str = "") -> Iterator[str
             continue
         if _chosen(rules, name, is_folder=is_folder or (entry.is_symlink() and entry.is_dir())):
             yield name
-        elif is_folder and (entry.name not in _NOT_SEARCHED or name in named):
+        elif is_folder and name.count("/") < MAX_DEPTH and (entry.name not in _NOT_SEARCHED or name in named):
             yield from _search(job, rules, name + "/")
 
 
@@ -321,7 +323,10 @@ def _folder_mode(folder: Path) -> int:
 
 def _check_size(folder: Path) -> None:
     files = size = 0
+    depth = len(folder.parts)
     for parent, _, names in os.walk(folder):
+        if len(Path(parent).parts) - depth > MAX_DEPTH:
+            raise _Refusal("is nested too deeply")
         files += len(names)
         size += sum((Path(parent) / name).lstat().st_size for name in names)
         if files > MAX_FILES:

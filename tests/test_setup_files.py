@@ -317,6 +317,14 @@ def test_a_pattern_made_to_hang_is_matched_at_once(project: Path, worktree: Path
     assert time.monotonic() - began < 2
 
 
+def test_folders_nested_without_end_are_left_out_and_named(project: Path, worktree: Path) -> None:
+    put(project, "a/" * 600 + "deep.env")
+    put(project, "near.env")
+    result = copy(project, worktree, ["a", "*.env"], ["*.env"])
+    assert result.copied == ["near.env"]
+    assert ("a", "is nested too deeply") in result.refused
+
+
 def test_looking_for_patterns_ends_in_time(project: Path, worktree: Path) -> None:
     put(project, "deep/a.env")
     result = copy(project, worktree, ["*.env"], ["*.env"], seconds=-1)
