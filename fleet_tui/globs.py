@@ -1,7 +1,7 @@
 """Match paths against .gitignore patterns in linear time.
 
 A pattern comes from a repository, so it may be written to hang a matcher: `*a*a*a…b` makes a backtracking regular
-expression take hours, and `**/a/**/a/…b` does the same to git itself. Here all positions in a pattern that the text
+expression take hours, and `**/a/**/a/…b` does the same to git 2.39. Here all positions in a pattern that the text
 may have reached are kept as the bits of one integer and move together, so each character of the text is looked at
 once. Case matters, and a character is one character, where git counts bytes.
 """
