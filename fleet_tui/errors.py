@@ -3,7 +3,7 @@
 FleetError                 1  something failed
 ├─ UsageError              2  the request itself is malformed
 ├─ NotFound                3  no agent, batch or file of that name
-├─ Refused                 4  doing it could lose or overwrite work
+├─ Refused                 4  doing it could lose or overwrite work, or the project is not trusted
 ├─ NoRepository            5  not inside a usable git repository
 ├─ StoreError              6  the store is locked or newer than this program
 │  ├─ StoreUnwritable      6  it can be read, but nothing can be recorded in it for now
