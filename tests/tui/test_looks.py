@@ -90,7 +90,13 @@ def test_fan_out(snap_compare: Compare, places: Recorded, size: tuple[int, int],
 @THEMES
 def test_trust(snap_compare: Compare, places: Recorded, size: tuple[int, int], theme: str) -> None:
     app = StageApp(theme=theme, places=places, place=replace(states.PLACE, asked=states.ASKED))
-    assert snap_compare(app, terminal_size=size, run_before=pressing(app, "f"))
+
+    async def seen(pilot: Pilot[None]) -> None:
+        await pressing(app, "f")(pilot)
+        await until(pilot, lambda: getattr(app.screen, "has_paused", False))
+        await pilot.pause()
+
+    assert snap_compare(app, terminal_size=size, run_before=seen)
 
 
 @WIDE_FIRST

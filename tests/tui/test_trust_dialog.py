@@ -110,15 +110,37 @@ def test_the_file_can_be_read_and_left_again() -> None:
     on_stage(go, place=ASKING)
 
 
-def test_a_project_that_has_changed_since_the_form_was_opened_is_asked_about_over_it() -> None:
+def test_a_project_that_has_changed_since_the_form_was_opened_is_asked_about_when_it_is_sent() -> None:
+    """Not while somebody types: a 2 would be taken for the answer."""
+
     async def go(app: StageApp, pilot: Pilot[None]) -> None:
         app.worker.known["surroundings"] = ASKING
         await pilot.press("n")
+        await until(pilot, shown(app, NewAgentDialog))
+        form = app.screen
+        await until(pilot, lambda: app.dashboard.place == ASKING)
+        await pilot.press("2", "ctrl+s")
         await until(pilot, shown(app, TrustDialog))
         await pilot.press("escape")
-        await until(pilot, lambda: app.screen is app.dashboard)
+        await until(pilot, lambda: app.screen is form)
+        assert "create" not in [one[0] for one in app.worker.asked]
+        await pilot.press("ctrl+s")
+        await until(pilot, shown(app, TrustDialog))
+        await pilot.press("1")
+        await until(pilot, lambda: any(one[0] == "create" for one in app.worker.asked))
+        (made,) = [one for one in app.worker.asked if one[0] == "create"]
+        assert (made[1], made[-1]["own_settings"]) == ("2", True)
 
     on_stage(go)
+
+
+def test_what_is_typed_ahead_trusts_nothing() -> None:
+    async def go(app: StageApp, pilot: Pilot[None]) -> None:
+        await pilot.press("n", "2", "2")
+        await until(pilot, lambda: "Trust exactly these 9 lines" in text_of(app))
+        assert "trust" not in [one[0] for one in app.worker.asked]
+
+    on_stage(go, place=ASKING)
 
 
 def test_asked_again_only_what_has_changed_is_shown() -> None:
@@ -178,7 +200,8 @@ def test_in_a_real_project_trust_is_recorded_as_shown(fleet: Fleet, repository: 
             await driven.until(lambda: driven.desk.place is not None and driven.desk.place.asked)
             await driven.press("n")
             await driven.until(lambda: isinstance(driven.app.screen, TrustDialog), "the question")
-            await driven.until(lambda: "A=x" in driven.text(), "what it asks for")
+            await driven.until(lambda: "Trust exactly these 2 lines" in driven.text(), "what it asks for")
+            assert "A=x" in driven.text()
             assert trust_store.recorded(repository) is None
             await driven.press("2")
             await driven.until(lambda: isinstance(driven.app.screen, NewAgentDialog), "the form")

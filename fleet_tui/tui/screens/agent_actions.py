@@ -115,9 +115,7 @@ class AgentActions:
 
     # ── trust ───────────────────────────────────────────────────────────────────────────────────────────────────
 
-    def _ask_for_trust(
-        self, asked: Asked, go_on: Callable[[bool], None], leave: Callable[[], object] = lambda: None
-    ) -> None:
+    def _ask_for_trust(self, asked: Asked, go_on: Callable[[bool], None]) -> None:
         """Show what the project's files ask for, and go on with them or with the user's own settings."""
 
         def chosen(what: str | None) -> None:
@@ -125,8 +123,6 @@ class AgentActions:
                 self._start(self._trust(asked, go_on))
             elif what == OWN:
                 go_on(True)
-            else:
-                leave()
 
         self._desk.app.push_screen(TrustDialog(asked), chosen)
 
@@ -177,12 +173,6 @@ class AgentActions:
         tools = tuple(replace(tool, version=versions.get(tool.name, "")) for tool in now.tools)
         self._desk.place = place = replace(now, tools=tools)
         form.take_place(place)
-        if place.asked is not None and not form.own_settings and form.is_current:
-            # It was trusted, or asked for nothing, when the form was opened.
-            def decided(own_settings: bool) -> None:
-                form.own_settings = own_settings
-
-            self._ask_for_trust(place.asked, decided, lambda: form.dismiss(None))
 
     def _fan_out(self, form: Form, wanted: FanOut) -> None:
         options = {"prompt": wanted.prompt, "mix": wanted.mix, "base": wanted.base}
@@ -200,6 +190,15 @@ class AgentActions:
         self, form: Form | None, what: str, count: int, verb: str, *arguments: Any, **options: Any
     ) -> None:
         """Have agents made; the form is left when they are, and is there again when they cannot be."""
+        place = self._desk.place
+        if form is not None and not form.own_settings and place is not None and place.asked is not None:
+            # It was trusted, or asked for nothing, when the form was opened.
+            def decided(own_settings: bool) -> None:
+                form.own_settings = own_settings
+                self._launch(form, what, count, verb, *arguments, **options)
+
+            self._ask_for_trust(place.asked, decided)
+            return
         if form is not None and form.own_settings:
             options["own_settings"] = True
         self._written.append(str(options.get("prompt", "")))

@@ -22,6 +22,8 @@ VERB_CELLS, NUMBER_CELLS, MARK_CELLS = 7, 6, 3
 AROUND, AROUND_LOW = 11, 7
 """Lines of the dialog without the list, also in a low terminal."""
 MOST_ROWS = 10_000
+PAUSE_SECONDS = 0.5
+"""What is typed on before the question was seen is no answer to it."""
 
 
 class Scrolled(Lines):
@@ -78,7 +80,7 @@ class TrustDialog(Dialog[str]):
     def __init__(self, asked: Asked) -> None:
         super().__init__()
         self._asked = asked
-        self._has_seen_all = False
+        self.has_paused = self._has_seen_all = False
 
     def titles(self) -> tuple[Line, Line]:
         asked = self._asked
@@ -114,6 +116,11 @@ class TrustDialog(Dialog[str]):
     def on_mount(self) -> None:
         super().on_mount()
         self._show_choices()
+        self.set_timer(PAUSE_SECONDS, self._end_pause)
+
+    def _end_pause(self) -> None:
+        self.has_paused = True
+        self._look_for_end()
 
     def on_resize(self) -> None:
         super().on_resize()
@@ -124,7 +131,9 @@ class TrustDialog(Dialog[str]):
 
     def _look_for_end(self) -> None:
         """What has not been seen cannot be trusted."""
-        if self.is_attached and not self._has_seen_all and self.query_one(Wanted).is_at_end:
+        if not self.is_attached or self._has_seen_all or not self.has_paused:
+            return
+        if self.query_one(Wanted).is_at_end:
             self._has_seen_all = True
             self._show_choices()
 
