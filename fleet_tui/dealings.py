@@ -374,6 +374,9 @@ class Dealings:
                 self._type(self._screen.encode_key(KeyEvent("enter")))
             if step.key:
                 self._type(self._screen.encode_key(_key(step.key)))
+            if step.key or step.paste or step.submit:
+                # What it holds now is to be seen anew.
+                self._box = UNSETTLED
             if step.receipt is not None:
                 self._tell("receipt", **step.receipt)
                 self._askers.pop(step.receipt["prompt"], _nobody)(**step.receipt)

@@ -37,6 +37,8 @@ ASIDE_SECONDS = 8.0
 """How long a box may take to be empty after a draft was set aside, or its text taken out."""
 STUCK_SECONDS = 30.0
 """How long a program may draw nothing after an Enter before its text is left to itself."""
+AGAIN_SECONDS = 4.0
+"""Between two keys that empty a box, at least: several programs quit when they get two of them in a row."""
 RESTORE_SECONDS = 0.6
 """Between two keys that bring a draft back, at least."""
 EFFECT_SECONDS = 6.0
@@ -240,6 +242,8 @@ class Prompts:
         self._rule = box
         self._all: dict[str, _Prompt] = {}
         self._draft: _Draft | None = None
+        self._emptied: tuple[float, str] | None = None
+        """When a key that empties the box was pressed last, and on what."""
         self._due: float | None = None
         self._unclear: int | None = None
         """How often the program had been busy when it was found that half a prompt may stand in its input."""
@@ -371,6 +375,10 @@ class Prompts:
             steps += self._bring_back(self._draft, now, program)
         if head is None:
             return steps
+        if any(step.key for step in steps):
+            # What the box holds now is not known before it has been looked at again.
+            self._soon(now + self._settle_seconds)
+            return steps + self._reasons()
         if self._draft is not None and not is_sending:
             self._waits(head, RESTORING)
         elif is_sending or not any(self._is_before(one, head, program) for one in unsure):
@@ -522,7 +530,18 @@ class Prompts:
         prompt.show_by, prompt.aside_at = now + ASIDE_SECONDS, now
         self._soon(now + self._settle_seconds)
         self._write(prompt)
-        return [Step(key=rule.set_aside)]
+        return [self._empty(rule.set_aside, box, now)]
+
+    def _empty(self, key: str, box: Box, now: float) -> Step:
+        self._emptied = now, box.text
+        return Step(key=key)
+
+    def _may_empty(self, box: Box, now: float) -> bool:
+        """Whether the key that empties a box cannot meet an empty one: the last one has done what it does."""
+        if self._emptied is None:
+            return True
+        at, text = self._emptied
+        return now >= at + (STUCK_SECONDS if box.text == text else AGAIN_SECONDS)
 
     def _after_aside(self, prompt: _Prompt, now: float, program: Program) -> list[Step]:
         """The key that empties the box was pressed; the prompt follows once it is seen to be empty."""
@@ -576,7 +595,9 @@ class Prompts:
             self._soon(now + self._settle_seconds)
             return []
         if draft.presses >= RESTORE_PRESSES or not has_effect or box.state is BoxState.MODE:
-            emptied = [Step(key=rule.clear)] if box.state is BoxState.DRAFT and rule.clear else []
+            is_ours = box.state is BoxState.DRAFT and program.last_key < draft.next_at - RESTORE_SECONDS
+            may_empty = is_ours and bool(rule.clear) and self._may_empty(box, now)
+            emptied = [self._empty(rule.clear, box, now)] if may_empty else []
             return [*emptied, *self._forget_draft(draft, DRAFT_LOST)]
         draft.presses += 1
         draft.pressed_on, draft.next_at = box.text, now + RESTORE_SECONDS
@@ -716,10 +737,13 @@ class Prompts:
             return []
         if not rule.clear or is_stuck:
             return [self._move(prompt, ReceiptState.REFUSED, LEFT_THERE)]
+        if not self._may_empty(box, now):
+            self._soon(now + 1.0)
+            return []
         prompt.is_leaving = True
         prompt.show_by = now + ASIDE_SECONDS
         self._soon(now + self._settle_seconds)
-        return [Step(key=rule.clear)]
+        return [self._empty(rule.clear, box, now)]
 
     def _taken_out(self, prompt: _Prompt, now: float, program: Program) -> list[Step]:
         is_settled = program.box is not None and program.box.state is not BoxState.UNSETTLED
@@ -803,6 +827,9 @@ class Prompts:
             return HANDS_ON
         if prompt.has_kept_draft:
             return NOT_ASIDE
+        if not self._may_empty(box, now):
+            self._soon(now + 1.0)
+            return REDRAWS
         can = bool(rule.set_aside and rule.restore) and program.may_set_aside and bool(box.text.strip())
         return "" if can and not box.holds_paste(rule) else HAS_DRAFT
 

@@ -12,6 +12,7 @@ from fleet_tui import prompts as module
 from fleet_tui.input_box import Box, BoxRule, BoxState
 from fleet_tui.models import Status
 from fleet_tui.prompts import (
+    AGAIN_SECONDS,
     ASIDE_SECONDS,
     BEGIN_SECONDS,
     BOX_GONE,
@@ -185,6 +186,20 @@ def test_a_draft_that_does_not_come_back_is_told_and_nothing_else_is_left_there(
     assert keys.count("up") <= RESTORE_PRESSES
     assert DRAFT_LOST in stage.prompts.receipt("p1")["note"]
     assert "please do not" in stage.prompts.receipt("p1")["note"]
+
+
+def test_a_box_is_never_emptied_twice_in_a_row(stage: Stage) -> None:
+    """Several programs quit at the second one."""
+    stage.add().pass_(box=holding("please do not"))
+    stage.accepted()
+    stage.prompts.add("p2", "two", is_now=False)
+    while stage.done[-1] != "up":
+        stage.pass_(0.1, status=Status.DONE, box=EMPTY)
+    while stage.done[-1] != "ctrl+c":
+        stage.pass_(0.1, box=holding("hello"))
+
+    assert stage.pass_(AGAIN_SECONDS + 5.0) == []
+    assert stage.pass_(1.0, box=EMPTY) == ["two"]
 
 
 def test_a_slow_program_is_not_pressed_again_before_it_shows_what_the_last_key_did(stage: Stage) -> None:

@@ -114,6 +114,8 @@ class Count:
         for _ in range(4):
             self.person.types(" please keep")
             yield self.end("draft in the box", self.give(self.text()))
+            with contextlib.suppress(AssertionError):
+                wait_until(self.person.holds("please keep"), seconds=20)
         self.clear()
 
     def menus(self) -> Iterator[Counted]:
