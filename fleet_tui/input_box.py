@@ -92,6 +92,8 @@ class Box:
     text: str = ""
     """What it holds, one line per row; of another mode, with what stands before it."""
     rows: int = 0
+    cursor: tuple[int, int] = (0, 0)
+    """Where the next letter goes: column and row in the text."""
 
     def shows(self, text: str, rule: BoxRule) -> bool:
         """Whether it holds this text and nothing else."""
@@ -151,9 +153,9 @@ def _content(rule: BoxRule, grid: _Grid, cursor: Cursor, place: tuple[int, int, 
     text = "\n".join(lines).strip("\n")
     if text.strip() and is_home and _is_placeholder(rule, text, hints, lines[0]):
         text = ""
-    if text.strip():
-        return Box(BoxState.DRAFT, text, last - first)
-    return Box(BoxState.EMPTY if is_home else BoxState.DRAFT, "", last - first)
+    state = BoxState.EMPTY if not text.strip() and is_home else BoxState.DRAFT
+    at = cursor.x - left, cursor.y - first
+    return Box(state, text if text.strip() else "", last - first, at)
 
 
 def _is_placeholder(rule: BoxRule, text: str, hints: int, line: str) -> bool:

@@ -85,6 +85,7 @@ IS_STARTING = "it is starting"
 IS_WORKING = "it is working"
 IS_LIMITED = "a rate limit or quota holds it up"
 ASKS = "it asks something; answer that first"
+LOGGED_OUT = "it is not logged in; log in there first"
 IN_MENU = "a menu is open there; close it first"
 SAYS_NOTHING = "nothing shows whether it waits for input; --now types it anyway"
 HALF_TYPED = "half a prompt may stand in its input box; --now types it anyway"
@@ -166,8 +167,8 @@ class _Draft:
     next_at: float | None = None
     """When the next key may be pressed; None before the prompt has gone."""
     presses: int = 0
-    pressed_on: str | None = None
-    """What the box held when the last key was pressed."""
+    pressed_on: Box | None = None
+    """The box when the last key was pressed; some only move the cursor at first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -590,7 +591,7 @@ class Prompts:
         if box.state is BoxState.DRAFT and not draft.presses:
             # Somebody has written something else there meanwhile.
             return self._forget_draft(draft, DRAFT_LOST)
-        has_effect = draft.pressed_on is None or box.text != draft.pressed_on
+        has_effect = draft.pressed_on is None or box != draft.pressed_on
         if not has_effect and now < draft.next_at + EFFECT_SECONDS:
             self._soon(now + self._settle_seconds)
             return []
@@ -600,7 +601,7 @@ class Prompts:
             emptied = [self._empty(rule.clear, box, now)] if may_empty else []
             return [*emptied, *self._forget_draft(draft, DRAFT_LOST)]
         draft.presses += 1
-        draft.pressed_on, draft.next_at = box.text, now + RESTORE_SECONDS
+        draft.pressed_on, draft.next_at = box, now + RESTORE_SECONDS
         self._soon(draft.next_at)
         return [Step(key=rule.restore)]
 
@@ -788,7 +789,8 @@ class Prompts:
         """What keeps a prompt from being typed now; empty when nothing does."""
         status = program.status
         if status in _NEVER:
-            return SETTING_UP if status is Status.SETUP else IN_MENU if program.detail == MENU else ASKS
+            asks = {MENU: IN_MENU, LOGIN: LOGGED_OUT}.get(program.detail, ASKS)
+            return SETTING_UP if status is Status.SETUP else asks
         if status is Status.STARTING and program.speaks:
             return IS_STARTING
         # Where the box can be read, what is left there is seen as a draft.

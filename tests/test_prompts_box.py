@@ -213,6 +213,16 @@ def test_a_slow_program_is_not_pressed_again_before_it_shows_what_the_last_key_d
     assert stage.pass_(4.0) == []
 
 
+def test_a_key_that_only_moves_the_cursor_at_first_is_pressed_again(stage: Stage) -> None:
+    stage.add().pass_(box=holding("please do not"))
+    stage.accepted()
+    while stage.done[-1] != "up":
+        stage.pass_(0.1, status=Status.DONE, box=EMPTY)
+
+    assert stage.pass_(1.0, box=replace(holding("hello"), cursor=(5, 0))) == ["up"]
+    assert stage.pass_(1.0, box=replace(holding("hello"), cursor=(0, 0))) == ["up"]
+
+
 def test_no_key_is_pressed_over_what_a_person_wrote_since(stage: Stage) -> None:
     stage.add().pass_(box=holding("please do not"))
     stage.accepted()
