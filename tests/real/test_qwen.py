@@ -31,7 +31,11 @@ def test_a_prompt_given_right_after_the_start_arrives(real: Real, start: int) ->
     receipt = agent.prompt(f"are you there? {start}")
     assert receipt.state == "queued"
 
-    real.api.wait_for_prompt(f"are you there? {start}", seconds=START_SECONDS)
+    try:
+        real.api.wait_for_prompt(f"are you there? {start}", seconds=START_SECONDS)
+    except AssertionError as error:
+        receipts = [event["data"] for event in agent.events("receipt")]
+        raise AssertionError(f"{error}; {receipts}; {agent.statuses()}; {agent.screen()}") from None
     agent.wait_for_receipts(receipt.id, ["queued", "typed", "accepted", "answered"])
 
 
