@@ -587,7 +587,7 @@ class Fleet:
         if failures:
             raise failures[0]
 
-    def warnings_after_kill(self, killed: Sequence[Kept], *, seconds: float = 1.0) -> list[str]:
+    def warnings_after_kill(self, killed: Sequence[Kept], *, seconds: float = 0.2) -> list[str]:
         """What a kill has left running, and that it has put the trash over its limit, if that is found out in time."""
         from fleet_tui import tidy
 
