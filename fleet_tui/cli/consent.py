@@ -51,7 +51,7 @@ def lines(asked: Asked) -> Iterator[str]:
     """The question in full, as it is printed."""
     from fleet_tui.config import VERBS
 
-    yield f"{asked.name}: {asked.file} wants to …  (nothing of it has run)"
+    yield f"{asked.name}: what {asked.file} would do (nothing of it has run)"
     verb = ""
     for line in asked.lines:
         if line.verb != verb:
@@ -69,5 +69,5 @@ def lines(asked: Asked) -> Iterator[str]:
     if asked.restrictions:
         yield f"in any case: {', '.join(' '.join(rule) for rule in asked.restrictions)}"
     if asked.refused:
-        yield f"not possible from here: {', '.join(key for key, _ in asked.refused)} stay yours"
+        yield f"never from a repository: {', '.join(key for key, _ in asked.refused)}"
     yield f"sha256 {asked.digest}"
