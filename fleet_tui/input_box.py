@@ -70,6 +70,8 @@ class BoxRule:
     """The key that empties it so that `restore` brings the text back."""
     set_aside_unless: str = ""
     """A pattern for the screen: while it shows this, `set_aside` would lose something."""
+    set_aside_only: str = ""
+    """A pattern for a whole draft: one that does not match would not come back."""
     restore: str = ""
     """The key that brings a draft back; pressed again until the box shows it."""
     restores_itself: bool = False
@@ -109,6 +111,12 @@ class Box:
         if self.state is not BoxState.DRAFT:
             return False
         return self.shows(text, rule) or self.holds_paste(rule) or _squeezed(text) in _squeezed(self.text)
+
+    def can_be_set_aside(self, rule: BoxRule) -> bool:
+        """Whether the program would bring this text back as it is."""
+        if not rule.set_aside or not rule.restore or not self.text.strip() or self.holds_paste(rule):
+            return False
+        return not rule.set_aside_only or re.fullmatch(rule.set_aside_only, self.text, re.DOTALL) is not None
 
     def holds_paste(self, rule: BoxRule) -> bool:
         return bool(rule.pasted and re.search(rule.pasted, self.text))

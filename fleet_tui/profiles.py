@@ -458,6 +458,7 @@ def _box(table: _Table) -> BoxRule | None:
         clear=table.text("clear"),
         set_aside=table.text("set_aside"),
         set_aside_unless=table.pattern("set_aside_unless"),
+        set_aside_only=table.pattern("set_aside_only"),
         restore=table.text("restore"),
         restores_itself=table.truth("restores_itself"),
     )

@@ -832,8 +832,7 @@ class Prompts:
         if not self._may_empty(box, now):
             self._soon(now + 1.0)
             return REDRAWS
-        can = bool(rule.set_aside and rule.restore) and program.may_set_aside and bool(box.text.strip())
-        return "" if can and not box.holds_paste(rule) else HAS_DRAFT
+        return "" if program.may_set_aside and box.can_be_set_aside(rule) else HAS_DRAFT
 
     def _soon(self, moment: float) -> None:
         self._due = moment if self._due is None else min(self._due, moment)

@@ -191,6 +191,14 @@ def test_a_list_of_completions_above_the_box_is_no_part_of_it() -> None:
     assert box("codex", screen).text == "/model"
 
 
+def test_a_draft_that_would_not_come_back_is_not_set_aside() -> None:
+    assert box("opencode", drawn("opencode", "a draft", 80)).can_be_set_aside(rule("opencode"))
+    assert not box("opencode", drawn("opencode", " a draft", 80)).can_be_set_aside(rule("opencode"))
+    assert not box("claude", drawn("claude", "[Pasted text #2 +40 lines]", 80)).can_be_set_aside(
+        rule("claude")
+    )
+
+
 def test_what_a_profile_says_of_its_box_survives_the_way_to_the_screen_server() -> None:
     signals = profiles.load("claude").signals
 

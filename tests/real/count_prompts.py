@@ -112,7 +112,7 @@ class Count:
 
     def drafts(self) -> Iterator[Counted]:
         for _ in range(4):
-            self.person.types(" please keep")
+            self.person.types("please keep")
             yield self.end("draft in the box", self.give(self.text()))
             with contextlib.suppress(AssertionError):
                 wait_until(self.person.holds("please keep"), seconds=20)
