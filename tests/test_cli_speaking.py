@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from fleet_tui import paths
 from fleet_tui.fleet import Fleet
 from fleet_tui.models import Agent, Status
 from fleet_tui.prompts import SAYS_NOTHING
@@ -290,6 +291,37 @@ done
 
     assert ran.code == code, ran
     assert code == 0 or "no such model" in ran.err
+    fleet.stop([agent])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("after", "code", "said"),
+    [
+        (r"printf '\033]7501;state=idle\007'", 11, "interrupted"),
+        ("exit 0", 12, "the program has ended"),
+    ],
+)
+def test_a_turn_that_was_broken_off_or_whose_end_was_not_seen_has_a_code_of_its_own(
+    cli: Cli, fleet: Fleet, after: str, code: int, said: str
+) -> None:
+    paths.user_profiles().mkdir(parents=True, exist_ok=True)
+    (paths.user_profiles() / "breaks.toml").write_text(
+        'program = "sh"\n[start]\nprompt = ["-c", "{prompt}"]\n'
+        "[status]\nquiet_is_idle = false\nreports = true\nidle_interrupts = true\n"
+    )
+    script = rf"""
+printf '\033]7501;state=idle\007'
+while read -r line; do
+printf '\033]7501;state=working\007'; sleep 0.3; {after}
+done
+"""
+    agent = fleet.create(f"ends-{code}", profile="breaks", prompt=script)
+    wait_until(lambda: fleet.find(agent.id).status is Status.IDLE)
+
+    ran = cli("prompt", agent.name, "hello", "--wait", "--timeout", "20")
+
+    assert (ran.code, said in ran.err) == (code, True), ran
     fleet.stop([agent])
 
 
