@@ -67,7 +67,9 @@ def read_all(agents: Path) -> Iterator[Copy]:
     """All copies that can be read."""
     for folder in sorted(agents.glob("*")):
         for name in (FILE, STALE):
-            with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
+            with contextlib.suppress(
+                OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError
+            ):
                 yield _read(folder / name)
                 break
 

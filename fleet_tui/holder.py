@@ -447,7 +447,7 @@ def read_events(folder: Path, offset: int) -> tuple[int, list[dict[str, Any]]]:
     for line in data[:end].splitlines():
         try:
             event = json.loads(line)
-        except ValueError:
+        except (ValueError, RecursionError):
             continue
         if _is_event(event):
             events.append(event)

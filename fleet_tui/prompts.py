@@ -267,9 +267,9 @@ class Prompts:
                 prompt = _Prompt(
                     str(values["id"]), str(values["text"]), bool(values.get("now")), str(values.get("note", "")),
                     ReceiptState(values["state"]), str(values.get("reason", "")), bool(values.get("command")),
-                    values.get("draft"),
+                    str(values["draft"]) if values.get("draft") is not None else None,
                 )  # fmt: skip
-            except (ValueError, KeyError, TypeError):
+            except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
                 continue
             self._all[prompt.id] = prompt
         for prompt in self._all.values():

@@ -229,7 +229,7 @@ def _written_down(folder: Path, agent: str) -> Iterator[Receipt]:
         with contextlib.suppress(OSError):
             told = {str(event["data"].get("prompt", "")): event["at"] for event in read_events(run, 0)[1]}
             for line in (run / "prompts.jsonl").read_bytes().splitlines():
-                with contextlib.suppress(ValueError, KeyError, TypeError, AttributeError):
+                with contextlib.suppress(ValueError, KeyError, TypeError, AttributeError, RecursionError):
                     receipt = _receipt(json.loads(line), agent, told)
                     found[receipt.id] = receipt
     yield from found.values()

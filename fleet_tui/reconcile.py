@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from fleet_tui import paths
+from fleet_tui import paths, stored
 from fleet_tui.errors import FleetError
 from fleet_tui.holder import Exit, read_events, read_exit, read_holder, trying_lock
 from fleet_tui.models import Agent, Evidence, Status, Wish
@@ -106,8 +106,11 @@ def _take_over_events(store: Store, agent: Agent, folder: Path, read_to: int) ->
     if not events:
         return
     with store.transaction(uses_reserve=False):
-        for event in store.take_over(agent.id, agent.run, read_to, events):
-            _project(store, agent, event)
+        fit = [event for event in events if stored.is_recordable(event)]
+        for event in store.take_over(agent.id, agent.run, read_to, fit):
+            # The agent runs as the same user and may write anything there; one bad event must not stop all commands.
+            with contextlib.suppress(TypeError, ValueError, AttributeError, OverflowError):
+                _project(store, agent, event)
 
 
 def _project(store: Store, agent: Agent, event: Mapping[str, Any]) -> None:
@@ -127,19 +130,19 @@ def _project(store: Store, agent: Agent, event: Mapping[str, Any]) -> None:
             at,
             only_from=LIVING,
             status=Status(data["status"]),
-            status_detail=str(data.get("detail", "")),
+            status_detail=stored.written(data.get("detail", "")),
             evidence=evidence,
         )
     elif event["kind"] == "title":
-        store.change(agent.id, at, title=str(data.get("text", "")))
-    elif event["kind"] == "receipt":
+        store.change(agent.id, at, title=stored.written(data.get("text", "")))
+    elif event["kind"] == "receipt" and data.get("state") in stored.RECEIPT_STATES:
         store.move_receipt(
-            str(data.get("prompt", "")), str(data.get("state", "")), str(data.get("reason", "")), at
+            stored.written(data.get("prompt", "")), data["state"], stored.written(data.get("reason", "")), at
         )
     elif event["kind"] == "output-lost":
-        store.change(agent.id, at, lost_output=int(data.get("bytes", 0)))
+        store.change(agent.id, at, lost_output=min(max(0, int(data.get("bytes", 0))), stored.LARGEST - 1))
     elif event["kind"] == "session" and data.get("id"):
-        store.change(agent.id, at, session_id=str(data["id"]))
+        store.change(agent.id, at, session_id=stored.written(data["id"]))
 
 
 def _choices(data: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:

@@ -140,6 +140,16 @@ def spending(row: Row) -> dict[str, Any]:
     return values
 
 
+def is_recordable(event: Mapping[str, Any]) -> bool:
+    """Whether a line of the journal can be made of a holder's event: its file can be written by the agent as well."""
+    return _IS["int"](event["seq"]) and 0 <= event["at"] < LATEST and written(event["kind"]) == event["kind"]
+
+
+def written(value: Any) -> str:
+    """A value as a text that a column can hold, and that is not taken for damaged when it is read."""
+    return str(value).replace("\0", "").encode(errors="replace").decode()
+
+
 def plain(value: Any) -> Any:
     """What a column of the store holds for a value."""
     if isinstance(value, Evidence):

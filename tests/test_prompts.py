@@ -511,7 +511,9 @@ def test_a_prompt_without_text_is_refused_rather_than_being_a_bare_enter(tmp_pat
 
 def test_lines_that_were_cut_short_are_passed_over(tmp_path: Path) -> None:
     good = {"id": "p1", "text": "good", "state": "queued"}
-    (tmp_path / "prompts.jsonl").write_text('{"id": "p0", "te\n[]\n7\n' + json.dumps(good) + "\n{")
+    (tmp_path / "prompts.jsonl").write_text(
+        '{"id": "p0", "te\n[]\n7\n' + "[" * 100_000 + "\n" + json.dumps(good) + "\n{"
+    )
 
     assert step(Prompts(tmp_path), 1.0) == [Step(paste="good")]
 

@@ -351,3 +351,52 @@ def test_several_that_judge_at_once_agree(store: Store) -> None:
     ends = [line for line in lines if line["data"].get("status") == "lost"]
     assert len(ends) == 5
     assert all(line["at"] <= time.time() for line in ends)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "[" * 100_000,
+        f'{{"seq": 1, "at": 1{"0" * 400}, "kind": "title", "data": {{"text": "x"}}}}',
+        '{"seq": 99999999999999999999, "at": 1.0, "kind": "title", "data": {"text": "x"}}',
+        '{"seq": 1, "at": NaN, "kind": "title", "data": {"text": "x"}}',
+        '{"seq": 1, "at": -1e300, "kind": "title", "data": {"text": "x"}}',
+        '{"seq": 1, "at": 1.0, "kind": "\\ud800", "data": {}}',
+        '{"seq": 1, "at": 1.0, "kind": "title", "data": {"text": "a\\u0000b \\udcff"}}',
+        '{"seq": 1, "at": 1.0, "kind": "session", "data": {"id": "a\\u0000b"}}',
+        '{"seq": 1, "at": 1.0, "kind": "status", "data": {"status": []}}',
+        '{"seq": 1, "at": 1.0, "kind": "status", "data": {"status": "idle", "choices": 5}}',
+        '{"seq": 1, "at": 1.0, "kind": "status", "data": {"status": "idle", "detail": "\\u0000"}}',
+        '{"seq": 1, "at": 1.0, "kind": "output-lost", "data": {"bytes": "many"}}',
+        '{"seq": 1, "at": 1.0, "kind": "output-lost", "data": {"bytes": 99999999999999999999}}',
+        '{"seq": 1, "at": 1.0, "kind": "receipt", "data": {"prompt": "p1", "state": "nonsense"}}',
+    ],
+    ids=range(14),
+)
+def test_an_event_that_no_holder_would_write_stops_no_command_and_damages_no_record(
+    store: Store, line: str
+) -> None:
+    agent = add(store)
+    with store.transaction():
+        store.set_receipt("p1", agent.id, "do it", "queued", "", 1.0)
+    good = json.dumps({"seq": 2, "at": 2.0, "kind": "title", "data": {"text": "still heard"}})
+    (folder(agent) / "events.jsonl").write_text(f"{line}\n{good}\n")
+
+    with held(agent):
+        assert judged(store, agent).title == "still heard"
+
+    assert store.check() == []
+    assert store.receipt("p1").state == "queued"
+
+
+@pytest.mark.parametrize("name", ["agent.json", "1/prompts.jsonl"])
+def test_a_file_of_an_agent_that_is_nested_too_deeply_keeps_no_other_from_being_restored(
+    store: Store, name: str
+) -> None:
+    agents = [add(store, "a"), add(store, "b")]
+    store.close()
+    paths.store().unlink()
+    (paths.agent(agents[0].id) / name).write_text("[" * 100_000 + "\n")
+
+    with closing(Store(paths.store())) as anew:
+        assert "b" in [agent.name for agent in restore(anew)]
