@@ -84,7 +84,7 @@ class Store:
         self._is_frozen = False
         """Opened as a file that does not change: SQLite could not make the files that it needs beside it."""
         self._version = -1
-        self._busy_seconds = busy_seconds
+        self._busy_seconds = self._wait_seconds = busy_seconds
         self._files_seen = 0
         self._file: tuple[int, int] | None = None
         """Which file was opened; None while it is not there any more."""
@@ -93,14 +93,16 @@ class Store:
         self._db = self._open()
 
     def _open(self) -> sqlite3.Connection:
-        self._is_frozen = False
+        is_frozen = False
         with _as_store_errors(self.path), self._in_place():
             try:
                 db = self._connect()
             except sqlite3.OperationalError as error:
                 if error.sqlite_errorcode & PRIMARY_CODE not in _UNWRITABLE:
                     raise
-                db = self._connect_frozen(error)
+                db, is_frozen = self._connect_frozen(error), True
+            # Not before: where it cannot be opened, the connection before this one is still in use.
+            self._is_frozen = is_frozen
             self._file, self._version = _identity(self.path), -1
         self._files_seen += 1
         return db
@@ -138,7 +140,6 @@ class Store:
         if not is_known:
             db.close()
             raise why
-        self._is_frozen = True
         return db
 
     def refuse_frozen(self) -> None:
@@ -199,7 +200,7 @@ class Store:
         if self._is_alone:
             yield
         else:
-            with _locked(self.path, fcntl.LOCK_SH, self._busy_seconds):
+            with _locked(self.path, fcntl.LOCK_SH, self._wait_seconds):
                 yield
 
     # ── transactions ────────────────────────────────────────────────────────────────────────────────────────────
@@ -289,6 +290,7 @@ class Store:
             self._set_timeout(self._busy_seconds)
 
     def _set_timeout(self, seconds: float) -> None:
+        self._wait_seconds = seconds
         with _as_store_errors(self.path):
             self._db.execute(f"pragma busy_timeout = {int(seconds * 1000)}")
 
@@ -795,9 +797,7 @@ def _locked(path: Path, how: int, seconds: float) -> Iterator[None]:
                 break
             except BlockingIOError:
                 if time.monotonic() >= deadline:
-                    raise StoreError(
-                        f"the store {path} stayed locked by another process", hint="try again in a moment"
-                    ) from None
+                    raise _kept_locked(path) from None
                 time.sleep(WAL_PAUSE)
         yield
     finally:
@@ -856,10 +856,7 @@ def _as_store_errors(path: Path) -> Iterator[None]:
         code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT)
         primary = code & PRIMARY_CODE
         if primary in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
-            raise StoreUnwritable(
-                f"the store {path} stayed locked by another process",
-                hint="try again in a moment",
-            ) from error
+            raise _kept_locked(path) from error
         if primary == sqlite3.SQLITE_FULL or (
             primary == sqlite3.SQLITE_IOERR and reserve.is_full(path.parent)
         ):
@@ -871,6 +868,10 @@ def _as_store_errors(path: Path) -> Iterator[None]:
         raise StoreDamaged(
             f"the store {path} is damaged: {text}", hint=f"agents are still running; {REPAIR}"
         ) from error
+
+
+def _kept_locked(path: Path) -> StoreUnwritable:
+    return StoreUnwritable(f"the store {path} stayed locked by another process", hint="try again in a moment")
 
 
 def _full(path: Path) -> StoreUnwritable:

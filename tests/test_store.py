@@ -8,6 +8,7 @@ import sqlite3
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
@@ -20,7 +21,7 @@ import pytest
 from fleet_tui import store as store_module
 from fleet_tui.errors import NotFound, StoreDamaged, StoreError, StoreUnwritable
 from fleet_tui.models import Agent, Batch, Evidence, Status
-from fleet_tui.store import SCHEMA_VERSION, Store
+from fleet_tui.store import SCHEMA_VERSION, Store, alone
 from tests.disks import fill, make_read_only, small_disk
 from tests.holders import wait_until
 
@@ -516,3 +517,29 @@ def test_a_store_on_a_full_disk_is_read_and_written_again_once_there_is_room(tmp
             filler.unlink()
             add(store, agent("two"))
             assert [one.name for one in store.agents()] == ["one", "two"]
+
+
+def test_a_store_that_could_not_be_opened_again_for_writing_is_tried_once_more(tmp_path: Path) -> None:
+    with small_disk(tmp_path / "disk") as folder:
+        path = folder / "fleet.db"
+        with closing(Store(path)) as first:
+            add(first, agent("one"))
+        filler = fill(folder)
+        with closing(Store(path, busy_seconds=0.05)) as store:
+            filler.unlink()
+            with alone(path, 1.0), pytest.raises(StoreUnwritable, match="stayed locked"):
+                store.version()
+
+            with closing(Store(path)) as other:
+                add(other, agent("two"))
+            store.version()
+            assert [one.name for one in store.agents()] == ["one", "two"]
+            add(store, agent("three"))
+
+
+def test_a_store_that_is_being_rebuilt_is_waited_for_no_longer_than_was_asked(store: Store) -> None:
+    with alone(store.path, 1.0), store.waiting_at_most(0.05):
+        begin = time.monotonic()
+        with pytest.raises(StoreUnwritable, match="stayed locked"), store.transaction():
+            pass
+        assert time.monotonic() - begin < 5.0
