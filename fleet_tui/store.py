@@ -554,13 +554,13 @@ class Store:
         self._db.execute(
             "insert into receipt (id, agent, text, state, reason, at) values (?, ?, ?, ?, ?, ?) "
             "on conflict (id) do update set state = excluded.state, reason = excluded.reason, at = excluded.at",
-            (receipt_id, agent_id, text, state, reason, at),
+            (receipt_id, agent_id, stored.written(text), state, reason, at),
         )
         self._journal(at, agent_id, "receipt", {"id": receipt_id, "state": state, "reason": reason})
 
     def reword_receipt(self, receipt_id: str, agent_id: str, text: str, at: float) -> None:
         """A prompt that waits was given other words."""
-        self._db.execute("update receipt set text = ? where id = ?", (text, receipt_id))
+        self._db.execute("update receipt set text = ? where id = ?", (stored.written(text), receipt_id))
         self._journal(at, agent_id, "receipt", {"id": receipt_id, "text": text})
 
     def move_receipt(self, receipt_id: str, state: str, reason: str, at: float) -> None:

@@ -519,6 +519,17 @@ def test_a_store_on_a_full_disk_is_read_and_written_again_once_there_is_room(tmp
             assert [one.name for one in store.agents()] == ["one", "two"]
 
 
+def test_a_prompt_with_a_nul_byte_damages_no_record(store: Store) -> None:
+    add(store, agent("a"))
+    with store.transaction():
+        store.set_receipt("p1", "id-a", "one\0two", "queued", "", 1.0)
+        store.set_receipt("p2", "id-a", "three", "queued", "", 1.0)
+        store.reword_receipt("p2", "id-a", "fo\0ur", 2.0)
+
+    assert [store.receipt(one).text for one in ("p1", "p2")] == ["onetwo", "four"]
+    assert store.check() == []
+
+
 def test_a_store_that_could_not_be_opened_again_for_writing_is_tried_once_more(tmp_path: Path) -> None:
     with small_disk(tmp_path / "disk") as folder:
         path = folder / "fleet.db"
