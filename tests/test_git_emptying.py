@@ -231,6 +231,35 @@ def test_ignored_files_of_a_submodule_are_kept_too(repo: Path, tmp_path: Path) -
     assert packed(item) == {"part/key.secret": b"password\n"}
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("own", ["a stash", "a commit of a detached HEAD in the past", "nothing"])
+def test_a_submodule_whose_repository_lies_in_the_worktree_is_not_deleted_with_its_own_work(
+    repo: Path, tmp_path: Path, own: str
+) -> None:
+    outer = make(tmp_path / "outer")
+    place = worktree(outer, "side", tmp_path / "trees" / "side")
+    # As `git add` of a clone makes it: its .git is a folder, which no entry of the worktree holds.
+    part = place / "part"
+    call(tmp_path, "clone", "--quiet", str(repo), str(part))
+    call(place, "-c", "advice.addEmbeddedRepo=false", "add", "part")
+    call(place, "commit", "--quiet", "-m", "a part")
+    if own == "a stash":
+        file = next(path for path in sorted(part.iterdir()) if path.is_file())
+        file.write_text("only in the stash\n")
+        call(part, "stash", "--quiet")
+    elif own != "nothing":
+        call(part, "tag", "mine", commit(part, {"own.txt": "own\n"}))
+        call(part, "reset", "--quiet", "--hard", "HEAD~1")
+    item = discard(place)
+
+    if own == "nothing":
+        assert git.empty(item)
+    else:
+        with pytest.raises(Refused, match="only it holds"):
+            git.empty(item)
+        assert (item.path / "part" / ".git").is_dir()
+
+
 # ── killed at any moment ──
 
 EMPTIER = """
@@ -369,6 +398,17 @@ def test_a_clone_keeps_its_worktree_in_the_trash_only_for_work_of_its_own(place:
     assert [text.rpartition(" ")[2] for text, _ in git.contents(item).obstacles] == (
         [] if own == "nothing" else ["build/dependency"]
     )
+
+
+@pytest.mark.slow
+def test_a_clone_is_not_taken_for_ignored_because_an_ignored_file_has_a_similar_name(place: Path) -> None:
+    (place / "key.secret").write_text("password")
+    clone = place / "key.secretary"
+    make(clone)
+    call(clone, "update-ref", "refs/remotes/origin/main", "HEAD")
+    call(clone, "remote", "add", "origin", "https://example.org/dependency.git")
+
+    assert ["key.secretary" in text for text, _ in git.contents(discard(place)).obstacles] == [True]
 
 
 def test_a_bare_repository_that_is_committed_is_saved_like_any_files(repo: Path, place: Path) -> None:

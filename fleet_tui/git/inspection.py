@@ -40,7 +40,7 @@ def look(admin: Admin, folder: Path, *, head: str, original: Path) -> Contents:
             uncommitted, loose = desk.loose_files()
             ignored = [Ignored(name, *size_of(folder / name)) for name in loose]
             for path in found.repositories:
-                is_ignored = any(f"{path}/".startswith(one.path) for one in ignored)
+                is_ignored = any(f"{path}/".startswith(one.path) for one in ignored if one.path.endswith("/"))
                 if not desk.is_submodule(path) and _would_be_lost(folder / path, is_ignored=is_ignored):
                     obstacles.append(_repository(folder, path))
             desk.check_submodules()

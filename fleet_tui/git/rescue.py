@@ -26,6 +26,8 @@ _STATUS = (
     *("status", "--porcelain", "-z", "--no-renames", "--ignore-submodules=all"),
     *("--untracked-files=all", "--ignored=matching"),
 )
+_OWN = ("rev-list", "--max-count=1", "HEAD", "--all", "--not", "--remotes")
+"""A commit that no remote is known to have: of a branch, a tag or a stash."""
 SECONDS = 1800.0
 """For one step of saving a worktree: hashing all that is new in it may take long."""
 _SIGNATURE = {
@@ -164,7 +166,7 @@ class Desk:
                 continue
             # The place that it remembers as its own is where the worktree was before.
             here = ("--git-dir", str(folder), "--work-tree", str(folder))
-            if output(folder, *here, "rev-list", "--max-count=1", "HEAD", "--all", "--not", "--remotes"):
+            if output(folder, *here, *_OWN):
                 name = folder.relative_to(self.admin.folder / "modules")
                 raise Refused(
                     f"the submodule {name} of {self.folder} has commits or a stash that only it holds",
@@ -188,8 +190,7 @@ class Desk:
         # Git would look into submodules of this one by a child that reads their configuration.
         for nested in _gitlinks(answer(here, "ls-files", "--stage", "-z")):
             self._check_submodule(f"{path}/{nested}")
-        own = ("rev-list", "--max-count=1", "HEAD", "--branches", "--not", "--remotes")
-        if answer(here, "status", "--porcelain") or answer(here, *own):
+        if answer(here, "status", "--porcelain") or answer(here, *_OWN):
             raise Refused(
                 f"the submodule {path} of {self.folder} has work that only it holds",
                 hint="undo, then commit and push it there",
