@@ -12,9 +12,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from fleet_tui import config, setup_files, trust_store
+from fleet_tui import config, git, setup_files, trust_store
 from fleet_tui.errors import FleetError, Refused
-from fleet_tui.git import program
 from fleet_tui.models import Asked, AskedLine
 
 CONFIG_FILE = ".aifleet/config.toml"
@@ -242,10 +241,17 @@ class _Files:
 
 
 def _ignored(project: Path, names: Sequence[str]) -> set[str]:
+    """Those that git ignores; all of them where git does not get through, as with a pipe for a .gitignore."""
     if not names:
         return set()
-    done = program.run(project, "check-ignore", "--no-index", "-z", "--stdin", stdin="\0".join(names))
-    return set(filter(None, done.stdout.split("\0")))
+    try:
+        place = git.place_at(project)
+    except FleetError:
+        return set()
+    try:
+        return git.ignored(place, names, seconds=SEARCH_SECONDS)
+    except FleetError:
+        return set(names)
 
 
 # ── the text ────────────────────────────────────────────────────────────────────────────────────────────────────

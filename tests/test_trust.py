@@ -336,6 +336,20 @@ def test_a_damaged_record_trusts_nothing(tmp_path: Path, content: bytes) -> None
     assert config.load(tmp_path).untrusted == {}
 
 
+@pytest.mark.slow
+def test_a_pipe_for_a_gitignore_does_not_block_and_its_files_count_as_private(
+    cli: Cli, project: Path
+) -> None:
+    (project / "config").mkdir()
+    (project / "config" / "key").write_text("secret")
+    os.mkfifo(project / "config" / ".gitignore")
+    untrusted(project, "[setup]\ncredential_files = ['config/key']\n")
+
+    shown = cli("trust")
+
+    assert "! config/key   (ignored by git, so private)" in shown.out
+
+
 def test_more_than_can_be_looked_through_cannot_be_trusted(tmp_path: Path) -> None:
     untrusted_project(tmp_path, "[env]\n" + "".join(f"A{number} = 'x'\n" for number in range(600)))
     with pytest.raises(Refused, match="ask for 600 things"):

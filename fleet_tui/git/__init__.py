@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from fleet_tui.git.archive import archive_of, archives
-    from fleet_tui.git.changes import DiffStat, FileChange, Kind, diff_stat, dirty, status
+    from fleet_tui.git.changes import DiffStat, FileChange, Kind, diff_stat, dirty, ignored, status
     from fleet_tui.git.creation import WorktreePlan, add, plan, plan_many, undo_add
     from fleet_tui.git.entries import Changed, link_problem, link_problems, lock, relink, unlock
     from fleet_tui.git.leftovers import bring_back, idle_branches, put_aside
@@ -76,6 +76,7 @@ __all__ = [
     "from_trash",
     "how_to_restore",
     "idle_branches",
+    "ignored",
     "init",
     "is_half_deleted",
     "link_problem",
@@ -109,6 +110,7 @@ _HOMES = {
         "Kind",
         "diff_stat",
         "dirty",
+        "ignored",
         "status",
     ),
     "creation": (

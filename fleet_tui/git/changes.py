@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal
 
@@ -67,6 +68,12 @@ def status(place: Place) -> list[FileChange]:
 def dirty(place: Place) -> bool:
     """Whether anything is uncommitted; ignored files and what is in submodules do not count."""
     return bool(_status(place, "--untracked-files=normal", "--no-renames"))
+
+
+def ignored(place: Place, paths: Sequence[str], *, seconds: float) -> set[str]:
+    """Those of these files that git would ignore, tracked or not; GitFailed when that takes longer."""
+    done = look(place, "check-ignore", "--no-index", "-z", "--stdin", stdin="\0".join(paths), seconds=seconds)
+    return set(filter(None, done.stdout.split("\0")))
 
 
 def _status(place: Place, *options: str) -> list[FileChange]:
