@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import signal
 import stat
@@ -12,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from fleet_tui import __version__, paths
+from fleet_tui import __version__, errors, paths
 from fleet_tui.fleet import Fleet
 from fleet_tui.models import Status
 from tests.commands import FLEET, Cli, cli, configure, prints, project
@@ -50,6 +51,16 @@ def test_fleet_alone_prints_its_help(cli: Cli) -> None:
 
 def test_the_help_shows_what_each_command_does_whole(cli: Cli) -> None:
     assert "..." not in cli.ok("--help").replace("[ARGS]...", "")
+
+
+def test_the_help_names_every_exit_code(cli: Cli) -> None:
+    codes = {
+        one.exit_code for one in vars(errors).values() if isinstance(one, type) and hasattr(one, "exit_code")
+    }
+    shown = " ".join(cli.ok("--help").split())
+    named = re.findall(r"(?:: |, )(\d+) [a-z]", shown[shown.index("Exit codes") :])
+
+    assert set(map(int, named)) == codes | {0, 70}
 
 
 def test_every_command_has_help_that_says_what_it_does(cli: Cli) -> None:

@@ -70,8 +70,8 @@ def cli(context: click.Context) -> None:
     """Run many coding agents at once, each in its own terminal, git worktree and branch.
 
     Agents go on when this program, the terminal or the connection ends. Exit codes: 0 done, 1 failed, 2 wrong use,
-    3 not found, 4 refused to protect work, or not trusted, 5 no repository, 6 store, 7 an agent did not get going, 8 no holder, 9 the time
-    was over, 70 internal error, 130 interrupted.
+    3 not found, 4 refused to protect work, or not trusted, 5 no repository, 6 store, 7 agent failed to start, 8 no holder,
+    9 timed out, 10 turn failed, 11 turn interrupted, 12 end of turn not seen, 70 internal error, 130 interrupted.
     """
     if context.invoked_subcommand is None:
         click.echo(context.get_help())
