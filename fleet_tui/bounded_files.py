@@ -1,4 +1,4 @@
-"""Read small files that somebody else wrote.
+"""Read small files of unknown origin.
 
 A repository can hold a FIFO, a link to /dev/zero, or a file of any size where a configuration is expected. Only a
 regular file of limited size is read, and opening it never waits. With `inside`, it must also lie in that folder

@@ -1,6 +1,6 @@
 """Keep a copy of each agent's row beside its own files: from these copies a damaged or lost store is rebuilt.
 
-The store writes a copy whenever something changes that nobody else has written down. What a holder records (status,
+The store writes a copy whenever something changes that is written down nowhere else. What a holder records (status,
 title, how a run ended) is not in it.
 """
 

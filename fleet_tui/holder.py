@@ -320,7 +320,7 @@ def _open_pipe(path: Path) -> int:
 
 
 def request_stop(folder: Path, lock: Path, request: StopRequest) -> bool:
-    """Ask whoever holds a run to end its program; False when the request reached nobody.
+    """Ask the holder of a run to end its program; False when the request did not reach it.
 
     The pipe needs no free disk space and works from other pid namespaces. Keepers of earlier versions have none: for
     them a file and a signal.
@@ -350,7 +350,7 @@ def _send_through_pipe(lock: Path, run: int, request: StopRequest) -> bool:
     # The first end of line is for the half of one that may be in the pipe.
     line = b"\n" + json.dumps(asdict(request) | {"run": run}).encode() + b"\n"
     try:
-        # Without a reader this fails; so does a full pipe, which means that nobody reads.
+        # Without a reader this fails; so does a full pipe, which means that its reader hangs.
         descriptor = os.open(request_pipe(lock), os.O_WRONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:
         return False

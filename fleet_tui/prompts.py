@@ -560,7 +560,7 @@ class Prompts:
         return []
 
     def _notice_late_aside(self, prompt: _Prompt, program: Program) -> None:
-        """A box that is empty at last, though nobody has typed there: the draft was set aside after all."""
+        """A box that is empty at last, though no person has typed there: the draft was set aside after all."""
         was_kept, prompt.has_kept_draft = prompt.has_kept_draft, False
         if was_kept and prompt.draft is not None and program.last_key < prompt.aside_at:
             self._draft = _Draft(prompt, prompt.draft)
@@ -589,7 +589,7 @@ class Prompts:
                 self._soon(max(draft.next_at, hands_off, now + self._settle_seconds))
             return []
         if box.state is BoxState.DRAFT and not draft.presses:
-            # Somebody has written something else there meanwhile.
+            # The user has written something else there meanwhile.
             return self._forget_draft(draft, DRAFT_LOST)
         has_effect = draft.pressed_on is None or box != draft.pressed_on
         if not has_effect and now < draft.next_at + EFFECT_SECONDS:

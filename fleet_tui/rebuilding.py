@@ -39,7 +39,7 @@ def rebuild(path: Path) -> list[str]:
         return []
     with alone(path, WAIT_SECONDS):
         for unfinished in path.parent.glob(f"{DRAFT}*"):
-            # Of a process that was killed: nobody else is at work here.
+            # Of a process that was killed: no other can be at work here.
             shutil.rmtree(unfinished, ignore_errors=True)
         problem = _problem(path)
         return [_rebuilt(path, problem)] if problem else []
@@ -90,7 +90,7 @@ def _is_sound(copy: copies.Copy) -> bool:
 
 
 def _merged(row: Agent, copy: copies.Copy) -> Agent:
-    """The row with what its copy knows better: all that nobody but the store itself writes down."""
+    """The row with what its copy knows better: all that only the store itself writes down."""
     known = {name: getattr(copy.agent, name) for name in copies.COPIED - {"intent", "run"}}
     # A process killed just before its commit has copied a run that was never begun.
     begun = (run for run in (copy.agent.run, row.run) if paths.run(row.id, run).is_dir())

@@ -538,7 +538,7 @@ class Judge:
         self, rule: Rule | None, lines: Sequence[str], painted: Painted | None
     ) -> tuple[Choice, ...]:
         if rule is None or rule.status is not Status.BLOCKED:
-            # A program that asks in a way no rule knows; a list that somebody has written is no dialog.
+            # A program that asks in a way no rule knows; a list in the conversation is no dialog.
             return menu_choices(lines) if self._screens else numbered_choices(lines)
         if rule.buttons:
             return buttons(lines, rule.buttons, painted) if painted is not None else ()

@@ -491,7 +491,7 @@ def test_whatever_happens_a_prompt_arrives_once_and_alone_or_is_refused(tmp_path
         imitation.happens(now)
         if now > 300.0:
             imitation.is_menu = False
-        # Nobody types in the very moment in which something is typed: no program could tell that apart.
+        # No user types in the very moment in which something is typed: no program could tell that apart.
         for step in prompts.step(now, imitation.seen()):
             if step.paste and not imitation.is_menu:
                 imitation.box += step.paste

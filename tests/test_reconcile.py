@@ -157,7 +157,7 @@ def test_output_that_could_not_be_kept_is_told_while_it_runs_and_afterwards(stor
 def test_prompts_that_nobody_is_left_to_bring_forward_do_not_wait_for_ever(
     store: Store, end: str | None
 ) -> None:
-    """What was submitted may have been taken, and nobody has seen how its turn ended."""
+    """What was submitted may have been taken, and how its turn ended was not seen."""
     agent = add(store)
     states = {"a": "queued", "b": "typed", "c": "accepted", "d": "answered"}
     with store.transaction():

@@ -321,7 +321,7 @@ def _head_elsewhere(git_dir: Path, path: Path, commit: str) -> str:
     entries = _entries_for(git_dir, path)
     if not entries or not (path / ".git").exists():
         return ""
-    # Not by the folder's own `.git`, which anybody may have changed.
+    # Not by the folder's own `.git`, which an agent may have changed.
     here = {"GIT_DIR": str(entries[0].folder), "GIT_COMMON_DIR": str(git_dir)}
     done = run(path, "rev-parse", "--verify", "--quiet", "HEAD", variables=here)
     head = done.stdout.strip().strip("0")  # all zeros until git knows better

@@ -95,7 +95,7 @@ def discover(start: Path) -> Repository:
 
 
 def _refuse_embedded(git_dir: Path, start: Path) -> None:
-    """Refuse a bare repository among the files of another one: anybody who can write a file there can make one.
+    """Refuse a bare repository among the files of another one: an agent or a clone can put one there.
 
     Git's own safe.bareRepository would refuse all bare repositories, and is not there before git 2.38.
     """

@@ -31,7 +31,7 @@ class Settings:
         try:
             found = config.load(project)
         except FleetError as error:
-            # The user's own file has to be right; that of a repository keeps nobody from looking at agents.
+            # The user's own file has to be right; that of a repository must not keep the dashboard from opening.
             found, warning = config.load(project, trusted=False), error.message
         keymap, refused = keys.chosen(found)
         notify = Switches(

@@ -92,7 +92,7 @@ def test_what_is_not_permitted_is_not_done(real: Real) -> None:
     run = ended(agent)
     assert not (agent.worktree / "notes.txt").exists()
     if real.program == "gemini":
-        # It takes its tools away from the model, and tells nobody.
+        # It takes its tools away from the model, and reports nothing.
         return
     assert run.exit_code == 1
     last = [told for told in agent.statuses() if told.source == "osc7501"][-1]

@@ -33,7 +33,7 @@ def install_as(program: str) -> str:
 
 
 class Person:
-    """Somebody at the pane of an agent that has had its first turn."""
+    """A user at the pane of an agent that has had its first turn."""
 
     def __init__(self, real: Real) -> None:
         self.real = real

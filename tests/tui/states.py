@@ -251,7 +251,7 @@ ASKED = Asked(
     digest="4be1" + "0" * 56 + "c07a", parts={"setup.commands": ["npm ci --ignore-scripts"]},
     text="# settings\n[agent]\ndefault = './tools/agent-wrapper --team pixel'",
 )  # fmt: skip
-"""What a project's files ask for that nobody has trusted yet."""
+"""What a project's files ask for that is not trusted yet."""
 
 PLACE = Surroundings(
     project=ATLAS, name="atlas-api", branch="main", uncommitted=2, has_config=True, default_profile="claude", setup=("uv sync",),
