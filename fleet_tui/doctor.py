@@ -60,9 +60,9 @@ def examine(store: Store, project: Path | None) -> list[Finding]:
         *_leftover_sockets(),
         *_folders_without_rows(store, agents),
         *_worktrees(project, agents, settings),
-        *_trash(store, agents, limits),
+        *([] if limits is None else _trash(store, agents, limits)),
         *_branches(agents),
-        *_transcripts(agents, limits),
+        *([] if limits is None else _transcripts(agents, limits)),
         *([] if broken else _configuration(project)),
         *([] if broken else _trust(project)),
         *_programs(settings),
@@ -70,12 +70,15 @@ def examine(store: Store, project: Path | None) -> list[Finding]:
     ]
 
 
-def _limits() -> config.Config:
-    """The user's own settings: no project sets limits on trash and transcripts, which all projects share."""
+def _limits() -> config.Config | None:
+    """The user's own settings: no project sets limits on trash and transcripts, which all projects share.
+
+    None where they cannot be read: nothing is deleted by limits that the user may have raised.
+    """
     try:
         return config.load(None)
     except FleetError:
-        return config.Config()
+        return None
 
 
 def _store(store: Store) -> Iterator[Finding]:

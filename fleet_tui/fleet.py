@@ -941,7 +941,8 @@ def _unfinished(error: FleetError, agents: Sequence[Agent]) -> FleetError:
     names = ", ".join(agent.name for agent in agents)
     have, are = ("has", "is") if len(agents) == 1 else ("have", "are")
     error.message = f"{names} {have} ended, but {are} not recorded in the trash: {error.message}"
-    error.hint = f"{error.hint}, then: fleet kill {' '.join(agent.name for agent in agents)}"
+    again = f"fleet kill {' '.join(agent.name for agent in agents)}"
+    error.hint = f"{error.hint}, then: {again}" if error.hint else f"try again: {again}"
     return error
 
 

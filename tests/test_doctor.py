@@ -8,6 +8,7 @@ import shutil
 import signal
 import socket
 import subprocess
+import time
 from pathlib import Path
 
 import pytest
@@ -243,6 +244,21 @@ def test_an_error_in_the_configuration_is_a_finding_and_not_the_end(cli: Cli, pr
     assert ran.code == 1
     assert f"✗ {paths.project_config(project)}:1:" in ran.out
     assert "✓ store" in ran.out
+
+
+@pytest.mark.slow
+def test_limits_that_cannot_be_read_delete_nothing(cli: Cli, fleet: Fleet) -> None:
+    cli.ok("create", "old")
+    agent = fleet.find("old")
+    cli.ok("kill", "old", "-f")
+    with fleet.store.transaction():
+        fleet.store.change(agent.id, time.time(), ended_at=time.time() - 30 * 86_400)
+    paths.user_config().write_text("[fleet]\ntrash_days = 60\ntrash_mb = oops\n")
+
+    ran = cli("doctor", "--fix")
+
+    assert "older than" not in ran.out
+    assert Path(fleet.find("old").trash).is_dir()
 
 
 def test_a_default_agent_that_is_not_installed_is_named(cli: Cli, project: Path) -> None:
