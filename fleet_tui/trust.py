@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import shlex
+import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,7 @@ from fleet_tui.models import Asked, AskedLine
 
 CONFIG_FILE = ".aifleet/config.toml"
 SEARCH_SECONDS = 2.0
-"""How long it is looked for what patterns would copy."""
+"""How long it is looked for what all patterns would copy; the same again for what of it git ignores."""
 MAX_VALUES = 500
 """That can be trusted at once."""
 NAMED_FILES = 3
@@ -216,19 +217,29 @@ class _Files:
 
     def __init__(self, project: Path, own: config.OwnFiles) -> None:
         self._project = project
+        self._deadline = time.monotonic() + SEARCH_SECONDS
+        self._unknown: set[str] = set()
+        """What was not found in time."""
         named = own.parts.get("setup.credential_files", ())
-        self._by_item: dict[str, list[str]] = {
-            item: setup_files.chosen(project, [item], [], seconds=SEARCH_SECONDS) for item in map(str, named)
-        }
-        included = setup_files.chosen(project, [], own.include, seconds=SEARCH_SECONDS)
+        self._by_item: dict[str, list[str]] = {item: self._chosen([item], []) for item in map(str, named)}
+        included = self._chosen([], own.include)
         for line in own.include:
             self._by_item[line] = setup_files.matched(line, included)
         self._private = _ignored(project, [name for names in self._by_item.values() for name in names])
+
+    def _chosen(self, patterns: Sequence[str], include: Sequence[str]) -> list[str]:
+        left = max(0.0, self._deadline - time.monotonic())
+        found = setup_files.chosen(self._project, patterns, include, seconds=left)
+        if not found and time.monotonic() > self._deadline:
+            self._unknown |= {*patterns, *include}
+        return found
 
     def meaning(self, key: str, item: str) -> tuple[str, bool]:
         found = self._by_item.get(item, [])
         if key == config.INCLUDE_FILE and item.startswith("!"):
             return "but not these", False
+        if item in self._unknown:
+            return "not known what it matches: looking takes too long", True
         if not found:
             return "nothing there now", False
         is_private = any(name in self._private for name in found)

@@ -336,6 +336,22 @@ def test_a_damaged_record_trusts_nothing(tmp_path: Path, content: bytes) -> None
     assert config.load(tmp_path).untrusted == {}
 
 
+def test_files_that_take_too_long_to_look_for_are_not_said_to_be_missing(
+    cli: Cli, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (project / "secret.env").write_text("key")
+    (project / ".worktreeinclude").write_text("*.pem\n")
+    untrusted(project, "[setup]\ncredential_files = ['*.env', 'secret.env']\n")
+    monkeypatch.setattr(trust, "SEARCH_SECONDS", 0.0)
+
+    lines = cli("trust").out.splitlines()
+
+    unknown = "(not known what it matches: looking takes too long)"
+    assert any(f"! *.env   {unknown}" in line for line in lines)
+    assert any(f"! *.pem   {unknown}" in line for line in lines)
+    assert not any(unknown in line for line in lines if " secret.env" in line)
+
+
 @pytest.mark.slow
 def test_a_pipe_for_a_gitignore_does_not_block_and_its_files_count_as_private(
     cli: Cli, project: Path
