@@ -77,6 +77,8 @@ class Store:
         self.path = path
         self._is_alone = is_alone
         """The caller already has the file to itself."""
+        self._read: dict[Any, tuple[tuple[Any, ...], Agent]] = {}
+        """The agents that were read last, by id, with the columns that each was made of."""
         self._changed: set[str] = set()
         """Agents of which the transaction has changed what is copied to their folders."""
         self.is_newer = False
@@ -278,7 +280,13 @@ class Store:
         return found
 
     def _agent(self, row: sqlite3.Row) -> Agent:
-        return stored.agent(row, is_newer=self.is_newer)
+        """The agent of a row that begins with all columns of one. Checking them takes much longer than to see that the
+        row is the one that was read before: a listing reads each several times, a dashboard again and again."""
+        values = tuple(row)[: len(_COLUMNS)]
+        known = self._read.get(values[0])
+        if known is None or known[0] != values:
+            known = self._read[values[0]] = values, stored.agent(row, is_newer=self.is_newer)
+        return known[1]
 
     @contextmanager
     def waiting_at_most(self, seconds: float) -> Iterator[None]:
@@ -480,12 +488,16 @@ class Store:
 
     def git_dirs(self, agents: Sequence[Agent]) -> dict[str, Path]:
         """The repository's git folder of each agent, as it was when the agent was made or last repaired."""
-        question = (
-            "select case when json_valid(intent) then json_extract(intent, '$.git_dir') end as git_dir "
-            "from agent where id = ?"
+        rows = self._rows(
+            "select id, case when json_valid(intent) then json_extract(intent, '$.git_dir') end as git_dir "
+            "from agent where id in (select value from json_each(?))",
+            (json.dumps([agent.id for agent in agents]),),
         )
-        found = {agent.id: row["git_dir"] for agent in agents for row in self._rows(question, (agent.id,))}
-        return {agent: Path(folder) for agent, folder in found.items() if folder and isinstance(folder, str)}
+        return {
+            row["id"]: Path(row["git_dir"])
+            for row in rows
+            if row["git_dir"] and isinstance(row["git_dir"], str)
+        }
 
     def state(self) -> FleetState:
         """All that a face shows, of one moment."""
