@@ -363,6 +363,9 @@ class Judge:
     def _began(self, before: Status | None, after: Status) -> None:
         if after in _BUSY:
             self._hold = HOLD_SECONDS
+        if after is Status.WORKING and before is not Status.WORKING:
+            # Whether a menu is there when the turn has ended is for the screen to show anew.
+            self._menu = None
         if after in _BUSY and before not in _BUSY:
             self.busy += 1
             self._has_turn = True

@@ -819,3 +819,19 @@ def test_a_turn_that_only_the_screen_shows_yet_keeps_calm_from_being_believed() 
     assert judge.calm_at > 10.0
     judge.showed([""], 11.0)
     assert judge.calm_at <= 11.0
+
+
+def test_a_menu_that_led_to_a_turn_is_not_told_again_when_the_turn_has_ended() -> None:
+    judge = rules()
+    judge.reported("state=idle", 1.0)
+    judge.settle(1.0)
+    judge.box_shown(False, 2.0)
+    judge.settle(2.0)
+    assert (judge.status().status, judge.status().detail) == (Status.BLOCKED, "menu")
+
+    judge.reported("state=working", 3.0)
+    judge.settle(3.0)
+    judge.reported("state=done", 4.0)
+    judge.settle(4.0)
+
+    assert judge.status().status is Status.DONE
