@@ -790,6 +790,34 @@ def test_work_that_only_a_submodule_holds_is_not_deleted(
     assert (place / "part" / "a.txt").read_text() == "work\n"
 
 
+@pytest.mark.parametrize("work", ["stash", "tag", "overlooked"])
+def test_work_that_only_a_staged_clone_holds_is_not_deleted(
+    repo: Path, place: Path, trash: Path, work: str
+) -> None:
+    """`git add` of a clone makes it a submodule whose repository is in the worktree itself."""
+    call(place, "clone", "--quiet", str(repo), "part")
+    call(place, "-c", "advice.addEmbeddedRepo=false", "add", "part")
+    part = place / "part"
+    if work == "tag":
+        call(part, "checkout", "--quiet", "--detach")
+        commit(part, {"a.txt": "work\n"})
+        call(part, "tag", "kept")
+        call(part, "checkout", "--quiet", "main")
+    else:
+        if work == "overlooked":
+            call(part, "update-index", "--assume-unchanged", "a.txt")
+        (part / "a.txt").write_text("work\n")
+    if work == "stash":
+        call(part, "-c", "user.name=x", "-c", "user.email=x@x", "stash", "--quiet")
+    moved = discard(place, trash)
+
+    with pytest.raises(Refused, match="submodule part"):
+        git.empty(moved)
+
+    assert git.from_trash(moved.path).path == place
+    assert (part / ".git").is_dir()
+
+
 def test_if_saving_fails_nothing_is_deleted(repo: Path, place: Path, trash: Path) -> None:
     work_in(place)
     moved = discard(place, trash)

@@ -151,9 +151,7 @@ class Desk:
 
     def stop_overlooking(self) -> None:
         """Look again at files that somebody told git to pass over, when they are there."""
-        tagged = [(entry[0], entry[2:]) for entry in self.git("ls-files", "-v", "-z").split("\0") if entry]
-        assumed = [path for tag, path in tagged if tag.islower()]
-        skipped = [path for tag, path in tagged if tag in "sS" and os.path.lexists(self.folder / path)]
+        assumed, skipped = _overlooked(self.git("ls-files", "-v", "-z"), self.folder)
         for option, paths in (("--no-assume-unchanged", assumed), ("--no-skip-worktree", skipped)):
             if paths:
                 self.git("update-index", option, "-z", "--stdin", stdin="\0".join(paths) + "\0")
@@ -190,7 +188,11 @@ class Desk:
         # Git would look into submodules of this one by a child that reads their configuration.
         for nested in _gitlinks(answer(here, "ls-files", "--stage", "-z")):
             self._check_submodule(f"{path}/{nested}")
-        if answer(here, "status", "--porcelain") or answer(here, *_OWN):
+        if (
+            answer(here, "status", "--porcelain")
+            or answer(here, *_OWN)
+            or any(_overlooked(answer(here, "ls-files", "-v", "-z"), here.work_tree))
+        ):
             raise Refused(
                 f"the submodule {path} of {self.folder} has work that only it holds",
                 hint="undo, then commit and push it there",
@@ -201,6 +203,14 @@ def _loose(status: str) -> tuple[list[str], list[str]]:
     entries = [(entry[:2], entry[3:]) for entry in status.split("\0") if entry]
     ignored = [name for code, name in entries if code == "!!"]
     return [name for code, name in entries if code != "!!"], ignored
+
+
+def _overlooked(listed: str, folder: Path) -> tuple[list[str], list[str]]:
+    """The files that are assumed to be unchanged, and those that are skipped and there all the same; from what
+    `ls-files -v -z` prints."""
+    tagged = [(entry[0], entry[2:]) for entry in listed.split("\0") if entry]
+    assumed = [path for tag, path in tagged if tag.islower()]
+    return assumed, [path for tag, path in tagged if tag in "sS" and os.path.lexists(folder / path)]
 
 
 def _link(folder: Path) -> str:
