@@ -39,6 +39,8 @@ MAX_INCLUDE_BYTES = 64 << 10
 MAX_DOTS = 100
 """In one line of a configuration: each level of a dotted key is looked up from the top."""
 MAX_WARNINGS = 20
+MAX_FOLDER_BYTES = 80
+"""Of a project's name in the path of its worktrees; most filesystems allow 255 for a folder, and we add to it."""
 
 _EDIT_HINT = "fix it or run: fleet config --edit"
 
@@ -850,9 +852,16 @@ def worktrees(config: Config, project: Path) -> Path:
         return project / config.worktree_root
     name = Path(config.project_name).name
     name = project.name if name in ("", "..") else name
+    name = _folder_name(name)
     if config.worktree_base is not None:
         return project / config.worktree_base / name
     return paths.worktrees(project, name)
+
+
+def _folder_name(name: str) -> str:
+    """The name as one of a folder that can be made, and shown in one line."""
+    plain = "".join(char if char.isprintable() else "_" for char in name)
+    return plain.encode()[:MAX_FOLDER_BYTES].decode("utf-8", "ignore")
 
 
 def validate(project: Path) -> list[str]:

@@ -117,6 +117,17 @@ def test_a_project_name_cannot_lead_out_of_the_worktree_base(project: Path) -> N
         assert config.worktrees(given_name, project) == Path("/base/shop")
 
 
+def test_a_project_name_makes_a_folder_that_can_be_made_and_shown(project: Path) -> None:
+    """With a name that is too long for a folder, the agent could neither start nor be killed."""
+    for name in ("x" * 300, "ü" * 200, "a\x1b]0;b\x07\nc\u202e"):
+        for base in (Path("/base"), None):
+            found = config.worktrees(Config(project_name=name, worktree_base=base), project)
+            assert found.name.isprintable()
+            assert len(os.fsencode(found.name)) <= 100
+    kept = Config(project_name="Größe 2 (alt)", worktree_base=Path("/base"))
+    assert config.worktrees(kept, project) == Path("/base/Größe 2 (alt)")
+
+
 def test_the_environment_of_both_files_is_merged_by_variable(project: Path) -> None:
     write_user('[env]\nA = "user"\nB = "user"\n')
     write_project(project, '[env]\nB = "project"\nPORT = 3000\n')
