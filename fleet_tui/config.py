@@ -226,6 +226,8 @@ LOWER = Scope("lower")
 """A project may choose less than the user, never more."""
 RUN = Scope("trusted", "run")
 START = Scope("trusted", "start")
+START_WITH = Scope("trusted", "start", ())
+"""Also what is empty: the user's own flags may be what keeps agents from acting."""
 SET = Scope("trusted", "set", ())
 """Also what is empty: an empty PATH is the current folder."""
 COPY = Scope("trusted", "copy")
@@ -264,7 +266,7 @@ class Config:
         "agent.default", STRING, "claude", "The profile or program that agents run", START
     )
     claude_flags: tuple[str, ...] = _key(
-        "agent.claude_flags", FLAGS, (), "Extra flags for claude, and for claude alone", START
+        "agent.claude_flags", FLAGS, (), "Extra flags for claude, and for claude alone", START_WITH
     )
     permission_mode: str = _key(
         "agent.permission_mode",

@@ -22,6 +22,7 @@ SEARCH_SECONDS = 2.0
 """How long it is looked for what all patterns would copy; the same again for what of it git ignores."""
 MAX_VALUES = 500
 """That can be trusted at once."""
+NO_FLAGS = "no flags"
 NAMED_FILES = 3
 """How many files that a pattern matches are named."""
 
@@ -160,6 +161,8 @@ def _items(key: str, value: Any) -> list[str]:
         return [str(item) for item in value]
     if isinstance(value, list):
         value = shlex.join(map(str, value))
+    if key == "agent.claude_flags" and not value.strip():
+        return [NO_FLAGS]
     return [f"{key} = {value}"] if _verb(key) == "allow" else [str(value)]
 
 
@@ -189,6 +192,8 @@ def _judged(key: str, item: str, files: _Files) -> tuple[str, bool]:
         return files.meaning(key, item)
     if key == "approve.rules":
         return _judged_rule(item)
+    if key == "agent.claude_flags" and item == NO_FLAGS:
+        return "yours for claude are left out", True
     return {
         "agent.default": ("a file of this repository" if "/" in item else "", False),
         "agent.claude_flags": ("flags of claude", bool(_UNSAFE_FLAG.search(item))),

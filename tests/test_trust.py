@@ -265,6 +265,26 @@ def test_asking_more_than_the_user_needs_no_trust(tmp_path: Path) -> None:
     assert (loaded.untrusted, loaded.permission_mode) == ({}, "ask")
 
 
+@pytest.mark.parametrize("text", ["''", "' '", "[]"])
+def test_a_project_cannot_take_away_the_users_flags_untrusted(tmp_path: Path, text: str) -> None:
+    """They may be what keeps agents from acting."""
+    untrusted_project(
+        tmp_path,
+        f"[agent]\nclaude_flags = {text}\n",
+        "[agent]\nclaude_flags = '--disallowedTools Bash'\n",
+    )
+    loaded = config.load(tmp_path)
+    assert set(loaded.untrusted) == {"agent.claude_flags"}
+    assert loaded.claude_flags == ("--disallowedTools", "Bash")
+    asked = trust.asked(tmp_path)
+    assert asked is not None
+    assert [(line.text, line.means) for line in asked.lines] == [
+        ("no flags", "yours for claude are left out")
+    ]
+    untrusted_project(tmp_path, f"[agent]\nclaude_flags = {text}\n")
+    assert config.load(tmp_path).untrusted == {}
+
+
 def test_what_the_user_has_anyway_needs_no_trust(tmp_path: Path) -> None:
     text = "[agent]\ndefault = 'codex'\n[env]\nA = 'x'\n"
     untrusted_project(tmp_path, text, "[defaults]\nagent = 'codex'\n[env]\nA = 'x'\n")
