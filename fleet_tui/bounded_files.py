@@ -21,10 +21,8 @@ LIMIT = 1 << 20
 def read(file: Path, *, inside: Path | None = None, limit: int = LIMIT) -> bytes:
     """The content of a file; OSError, with the reason in `strerror`, where it is missing or not fit to be read."""
     real = os.path.realpath(file) if inside is not None else os.fspath(file)
-    if inside is not None and os.path.commonpath([os.path.realpath(inside), real]) != os.path.realpath(
-        inside
-    ):
-        raise OSError(errno.EPERM, "it is a link out of the repository")
+    if inside is not None:
+        check_inside(file, inside)
     # Asked before it is opened, since opening a device may already do something.
     _check(os.stat(real), limit)  # noqa: PTH116 - loading pathlib is not for every caller
     follow = os.O_NOFOLLOW if inside is not None else 0
@@ -38,6 +36,13 @@ def read(file: Path, *, inside: Path | None = None, limit: int = LIMIT) -> bytes
     if size > limit:
         raise _too_large(limit)
     return b"".join(pieces)
+
+
+def check_inside(file: Path, folder: Path) -> None:
+    """OSError where a file, there or not, would lie outside a folder after all links are followed."""
+    root = os.path.realpath(folder)
+    if os.path.commonpath([root, os.path.realpath(file)]) != root:
+        raise OSError(errno.EPERM, "it is a link out of the repository")
 
 
 def _check(found: os.stat_result, limit: int) -> None:

@@ -922,14 +922,17 @@ def _folder_problems(folder: Path) -> list[str]:
 # ── writing ──
 
 
-def set_value(file: Path, key: str, text: str) -> None:
-    """Set one key in a file, keeping its comments and layout; the file is made where there is none."""
+def set_value(file: Path, key: str, text: str, *, inside: Path | None = None) -> None:
+    """Set one key in a file, keeping its comments and layout; the file is made where there is none.
+
+    With `inside`, the file must lie in that folder after all links are followed.
+    """
     import tomlkit
     from tomlkit.exceptions import TOMLKitError
 
     value = value_from_text(key, text)
-    before = read(file)
-    source = _text(file) or ""
+    source = _text(file, inside=inside) or ""
+    before = _parse(source, file)
     section, _, name = key.partition(".")
     try:
         document = tomlkit.parse(source)
@@ -947,7 +950,7 @@ def set_value(file: Path, key: str, text: str) -> None:
         raise FleetError(
             f"{file}: {key} cannot be set without disturbing other keys", hint="run: fleet config --edit"
         )
-    write(file, edited.encode())
+    write(file, edited.encode(), inside=inside)
 
 
 def value_from_text(key: str, text: str) -> object:
@@ -975,8 +978,13 @@ def value_from_text(key: str, text: str) -> object:
     return value
 
 
-def write(file: Path, content: bytes, *, new: bool = False) -> None:
-    """Replace a file in one step, keeping its mode; with `new`, only where there is none (FileExistsError)."""
+def write(file: Path, content: bytes, *, new: bool = False, inside: Path | None = None) -> None:
+    """Replace a file in one step, keeping its mode; with `new`, only where there is none (FileExistsError).
+
+    With `inside`, nothing is written through a link that leads out of that folder (PermissionError).
+    """
+    if inside is not None:
+        bounded_files.check_inside(file, inside)
     target = file.resolve() if file.is_symlink() else file
     target.parent.mkdir(parents=True, exist_ok=True)
     temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")

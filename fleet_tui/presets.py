@@ -162,7 +162,7 @@ def init(project: Path, kind: str | None = None, *, migrate_legacy: bool = False
     if migrate_legacy:
         text = _migrated(text, legacy, project)
     try:
-        write(file, text.encode(), new=True)
+        write(file, text.encode(), new=True, inside=project)
     except FileExistsError as error:
         raise Refused(f"{file} exists already", hint="change it with: fleet config --edit") from error
     except OSError as error:
@@ -240,5 +240,5 @@ def _ignore_worktrees(project: Path) -> list[Path]:
     newline = b"\r\n" if b"\r\n" in content else b"\n"
     if content and not content.endswith(b"\n"):
         content += newline
-    write(file, content + _IGNORED_WORKTREES.encode() + newline)
+    write(file, content + _IGNORED_WORKTREES.encode() + newline, inside=project)
     return [file]

@@ -492,6 +492,35 @@ def test_init_trusts_what_it_wrote_and_nothing_else(cli: Cli, project: Path) -> 
     assert set(config.load(project, include=True).untrusted) == {".worktreeinclude"}
 
 
+@pytest.mark.parametrize("is_folder", [False, True])
+def test_setting_a_projects_key_writes_nothing_through_a_link_out_of_it(
+    cli: Cli, project: Path, tmp_path: Path, is_folder: bool
+) -> None:
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    if is_folder:
+        (project / ".aifleet").symlink_to(outside)
+    else:
+        (project / ".aifleet").mkdir()
+        (project / ".aifleet/config.toml").symlink_to(outside / "config.toml")
+    refused = cli("config", "set", "setup.quick", "true")
+    assert refused.code != 0
+    assert "link out of the repository" in refused.err
+    assert list(outside.iterdir()) == []
+
+
+def test_init_writes_nothing_through_a_link_out_of_the_project(
+    cli: Cli, project: Path, tmp_path: Path
+) -> None:
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (project / ".aifleet").symlink_to(outside)
+    refused = cli("init", "--yes")
+    assert refused.code == 1
+    assert "link out of the repository" in refused.err
+    assert list(outside.iterdir()) == []
+
+
 def test_what_the_user_sets_is_trusted_and_the_rest_stays_as_it_was(cli: Cli, project: Path) -> None:
     untrusted(project, "[setup]\ncommands = ['evil']\n")
     cli.ok("config", "set", "env.A", "x")

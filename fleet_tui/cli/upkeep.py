@@ -86,7 +86,8 @@ def config(
     else:
         file = _config_file(user=user)
         _check_keys(key, value or "", user=user)
-        settings.set_value(file, key, value or "")
+        # A stranger's repository may hold a link to one of the user's files.
+        settings.set_value(file, key, value or "", inside=None if user else open_fleet().repository.root)
         if not user:
             _trust_value(key, value or "")
 
