@@ -9,6 +9,7 @@ import signal
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -114,10 +115,12 @@ class Running:
         return self.fleet.find(self.id)
 
     def wait_for_receipts(self, prompt: str, wanted: list[str], *, seconds: float = SECONDS) -> None:
-        """Until the holder has told exactly these states of a prompt, in this order."""
+        """Until the holder has told exactly these states of a prompt, in this order; a state that is told again, with
+        another reason, counts once."""
 
         def told() -> list[str]:
-            return [e["data"]["state"] for e in self.events("receipt") if e["data"]["prompt"] == prompt]
+            states = [e["data"]["state"] for e in self.events("receipt") if e["data"]["prompt"] == prompt]
+            return [state for state, _ in groupby(states)]
 
         try:
             wait_until(lambda: told() == wanted, f"a receipt of {wanted}", seconds=seconds)
@@ -161,8 +164,8 @@ class Running:
         finally:
             os.killpg(pid, signal.SIGCONT)
 
-    def prompt(self, text: str, *, now: bool = False) -> Receipt:
-        return self.fleet.prompt(self.id, text, now=now)
+    def prompt(self, text: str, *, now: bool = False, command: bool = False) -> Receipt:
+        return self.fleet.prompt(self.id, text, now=now, command=command)
 
     def insist(self, text: str, api: Api) -> None:
         """Prompt, and press Enter until it was asked: where something else than the prompt's way is under test."""

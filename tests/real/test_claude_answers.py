@@ -159,7 +159,7 @@ def test_a_conversation_begun_anew_is_the_one_that_comes_back(real: Real) -> Non
     agent.wait_for("done")
     first = agent.agent.session_id
 
-    agent.prompt("/clear")
+    agent.prompt("/clear", command=True)
     wait_until(lambda: agent.listed().session_id != first, "the new conversation's id")
     agent.prompt("remember the word nougat")
     asked = real.api.wait_for_prompt("remember the word nougat")
