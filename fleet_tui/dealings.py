@@ -408,7 +408,10 @@ class Dealings:
 
     def reword(self, message: Mapping[str, Any], reply: Reply) -> None:
         done = self._prompts.change(
-            str(message["prompt"]), str(message["text"]), str(message.get("note", ""))
+            str(message["prompt"]),
+            str(message["text"]),
+            str(message.get("note", "")),
+            is_command=bool(message.get("command", False)),
         )
         reply(done=done)
 

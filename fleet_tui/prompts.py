@@ -320,16 +320,22 @@ class Prompts:
         """Those that are not typed yet, in order."""
         queued = [prompt for prompt in self._all.values() if prompt.state is ReceiptState.QUEUED]
         return [
-            {"prompt": prompt.id, "text": prompt.text, "now": prompt.is_now, "reason": prompt.reason}
+            {
+                "prompt": prompt.id,
+                "text": prompt.text,
+                "now": prompt.is_now,
+                "reason": prompt.reason,
+                "command": prompt.is_command,
+            }
             for prompt in sorted(queued, key=_turn)
         ]
 
-    def change(self, prompt_id: str, text: str, note: str = "") -> bool:
+    def change(self, prompt_id: str, text: str, note: str = "", *, is_command: bool = False) -> bool:
         """Other words for a prompt that still waits; False when it does not, or when they are none."""
         prompt = self._all.get(prompt_id)
         if prompt is None or prompt.state is not ReceiptState.QUEUED:
             return False
-        changed = _new(prompt_id, text, is_now=prompt.is_now, note=note)
+        changed = _new(prompt_id, text, is_now=prompt.is_now, is_command=is_command, note=note)
         if not changed.text.strip():
             return False
         changed.reason = prompt.reason

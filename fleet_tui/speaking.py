@@ -132,30 +132,34 @@ def queue(agent: Agent) -> list[dict[str, Any]]:
     return waiting
 
 
-def find_waiting(agent: Agent, which: str) -> str:
-    """The id of a prompt that waits, by its place in the queue or its id."""
-    waiting = [entry["prompt"] for entry in queue(agent)]
+def find_waiting(agent: Agent, which: str) -> dict[str, Any]:
+    """A prompt that waits, by its place in the queue or its id."""
+    waiting = queue(agent)
     if which.isdigit() and 1 <= int(which) <= len(waiting):
-        return str(waiting[int(which) - 1])
-    if which in waiting:
-        return which
+        return waiting[int(which) - 1]
+    for entry in waiting:
+        if entry["prompt"] == which:
+            return entry
     raise NotFound(
         f"no prompt {which!r} waits for {agent.name}", hint=f"fleet queue {agent.name} shows those that do"
     )
 
 
 def reword(store: Store, agent: Agent, which: str, text: str) -> None:
+    """Give a prompt that waits other words; a command stays a command."""
     check_prompt(text)
-    ready = _ready(agent, text, command=False)
-    found = find_waiting(agent, which)
+    entry = find_waiting(agent, which)
+    found, command = str(entry["prompt"]), bool(entry.get("command", False))
+    ready = _ready(agent, text, command=command)
     with open_session(agent, rate=0) as session:
-        _demand(session.ask("reword", prompt=found, text=ready.text, note=ready.note)["done"], agent)
+        said = session.ask("reword", prompt=found, text=ready.text, note=ready.note, command=command)
+    _demand(said["done"], agent)
     with store.transaction():
         store.reword_receipt(found, agent.id, text, time.time())
 
 
 def cancel(agent: Agent, which: str) -> None:
-    found = find_waiting(agent, which)
+    found = str(find_waiting(agent, which)["prompt"])
     with open_session(agent, rate=0) as session:
         _demand(session.ask("cancel", prompt=found)["done"], agent)
 

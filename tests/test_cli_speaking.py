@@ -211,6 +211,19 @@ def test_a_prompt_needs_somebody_to_go_to(cli: Cli, crew: Crew) -> None:
     assert cli("prompt", "nobody", "hello").code == 3
 
 
+@pytest.mark.slow
+def test_a_command_that_waits_stays_a_command_when_it_is_edited(cli: Cli, crew: Crew) -> None:
+    agent = asking(crew)
+    crew.fleet.prompt(agent.name, "/compact", command=True)
+    place = str(len(crew.fleet.queue(agent)))
+
+    cli.ok("queue", agent.name, "--edit", place, "/clear")
+
+    edited = crew.fleet.queue(agent)[-1]
+    cli.ok("queue", agent.name, "--cancel", place)
+    assert (edited["text"], edited["command"]) == ("/clear", True)
+
+
 def test_the_queue_is_shown_changed_and_shortened(cli: Cli, crew: Crew) -> None:
     agent = asking(crew)
     for text in ("one", "two", "three"):

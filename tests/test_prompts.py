@@ -349,6 +349,15 @@ def test_prompts_that_wait_can_be_listed_reworded_and_taken_back(tmp_path: Path)
     assert step(prompts, 1.0) == [Step(paste="HELLO")]
 
 
+def test_a_command_that_waits_is_listed_as_one_and_can_stay_one_when_it_is_reworded(tmp_path: Path) -> None:
+    prompts = Prompts(tmp_path)
+    prompts.add("p1", "/compact", is_now=False, is_command=True)
+
+    assert prompts.change("p1", "/clear", is_command=True)
+
+    assert [(one["text"], one["command"]) for one in Prompts(tmp_path).waiting()] == [("/clear", True)]
+
+
 def test_a_prompt_that_is_being_typed_can_neither_be_reworded_nor_taken_back(tmp_path: Path) -> None:
     prompts = one(tmp_path)
     step(prompts, 1.0)
