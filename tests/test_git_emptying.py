@@ -232,7 +232,7 @@ def test_ignored_files_of_a_submodule_are_kept_too(repo: Path, tmp_path: Path) -
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("own", ["a stash", "a commit of a detached HEAD in the past", "nothing"])
+@pytest.mark.parametrize("own", ["a stash", "a commit that only a tag names", "nothing"])
 def test_a_submodule_whose_repository_lies_in_the_worktree_is_not_deleted_with_its_own_work(
     repo: Path, tmp_path: Path, own: str
 ) -> None:
