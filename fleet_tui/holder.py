@@ -20,7 +20,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, TypeVar
 
-from fleet_tui import processes
+from fleet_tui import bounded_files, processes
 from fleet_tui.values import asdict, dataclass, field, known, replace
 
 RECORD_SIZE = 4096
@@ -155,7 +155,7 @@ def write_record(path: Path, record: Any) -> None:
 def read_record(path: Path, kind: type[T]) -> T | None:
     """The record, or None when there is none or it is not readable as one."""
     try:
-        values = json.loads(path.read_bytes())
+        values = json.loads(bounded_files.read(path))
     except (OSError, ValueError, RecursionError):
         return None
     if not isinstance(values, dict):
@@ -235,9 +235,14 @@ def is_held(path: Path) -> bool:
 def trying_lock(path: Path) -> Iterator[bool]:
     """True inside when nobody holds the agent; nobody can start to before the block ends."""
     try:
-        # Only to be looked at, which a read-only filesystem permits too.
-        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    except FileNotFoundError:
+        # Only to be looked at, which a read-only filesystem permits too; a pipe in its place must not block.
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError as error:
+        # A link that leads nowhere in place of the lock is like no lock.
+        if error.errno not in {errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENXIO}:
+            raise
+        descriptor = -1
+    if descriptor < 0:
         yield True
         return
     try:
@@ -437,11 +442,18 @@ class Events:
 def read_events(folder: Path, offset: int) -> tuple[int, list[dict[str, Any]]]:
     """Whole events from a byte offset on, and the offset to go on from. Lines that are no events are passed over."""
     try:
-        with (folder / "events.jsonl").open("rb") as file:
-            file.seek(offset)
-            data = file.read()
-    except FileNotFoundError:
+        descriptor = os.open(folder / "events.jsonl", os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError as error:
+        if error.errno not in {errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENXIO}:
+            raise
         return offset, []
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        # An agent may have put anything there: a pipe would block, a device never end.
+        os.close(descriptor)
+        return offset, []
+    with os.fdopen(descriptor, "rb") as file:
+        file.seek(offset)
+        data = file.read()
     end = data.rfind(b"\n") + 1
     events = []
     for line in data[:end].splitlines():

@@ -8,7 +8,7 @@ import resource
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -287,3 +287,27 @@ def test_events_wait_for_room_and_then_stand_on_lines_of_their_own(folder: Path)
 
 def test_a_run_without_events_has_none(folder: Path) -> None:
     assert read_events(folder, 5) == (5, [])
+
+
+PUT_THERE: dict[str, Callable[[Path], object]] = {
+    "a pipe": os.mkfifo,
+    "a folder": Path.mkdir,
+    "a device": lambda path: path.symlink_to("/dev/zero"),
+    "a link to itself": lambda path: path.symlink_to(path.name),
+}
+
+
+@pytest.mark.parametrize("what", PUT_THERE)
+def test_what_an_agent_puts_in_place_of_its_files_blocks_no_reader(tmp_path: Path, what: str) -> None:
+    """Each command reads these files of all agents."""
+    for name in ("lock", "holder.json", "events.jsonl"):
+        PUT_THERE[what](tmp_path / name)
+    assert not is_held(tmp_path / "lock")
+    assert read_holder(tmp_path) is None
+    assert read_events(tmp_path, 7) == (7, [])
+
+
+def test_deeply_nested_lines_are_no_events(tmp_path: Path) -> None:
+    event = {"seq": 1, "at": 1.0, "kind": "x", "data": {}}
+    (tmp_path / "events.jsonl").write_text("[" * 100_000 + "\n" + json.dumps(event) + "\n")
+    assert read_events(tmp_path, 0)[1] == [event]
