@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
@@ -15,6 +16,7 @@ import pytest
 from fleet_tui import git
 from fleet_tui.errors import FleetError, NotFound, Refused
 from fleet_tui.git import trash as trash_module
+from fleet_tui.values import asdict
 from tests import repos
 from tests.repos import attempt, branches, call, commit, entries, make, worktree
 
@@ -816,6 +818,31 @@ def test_work_that_only_a_staged_clone_holds_is_not_deleted(
 
     assert git.from_trash(moved.path).path == place
     assert (part / ".git").is_dir()
+
+
+def test_what_was_written_after_an_emptying_was_killed_is_saved_too(
+    repo: Path, place: Path, trash: Path
+) -> None:
+    (place / "new.txt").write_text("early\n")
+    moved = discard(place, trash)
+    record = moved.path.with_name(f"{moved.path.name}.json")
+    whole = trash / "whole"
+    shutil.copytree(moved.path, whole)
+    entry = repo / ".git" / "worktrees" / moved.admin_name
+    shutil.copytree(entry, trash / "entry")
+    ref = git.empty(moved)
+    # As it is when the emptying is killed right before it renames the folder.
+    whole.rename(moved.path)
+    (trash / "entry").rename(entry)
+    facts = asdict(moved) | {"original": str(moved.original), "repo": str(moved.repo), "saved": ref}
+    del facts["path"]
+    record.write_text(json.dumps(facts))
+    (moved.path / "new.txt").write_text("late\n")
+
+    again = git.empty(moved)
+
+    assert call(repo, "show", f"{again}:new.txt") == "late"
+    assert not moved.path.exists()
 
 
 def test_if_saving_fails_nothing_is_deleted(repo: Path, place: Path, trash: Path) -> None:

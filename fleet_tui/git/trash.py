@@ -405,7 +405,8 @@ def empty(trashed: Trashed, *, keep_ignored: bool = True) -> str:
     an archive beside the record keeps them, up to a size, if `keep_ignored`.
     """
     item = _load(_record(trashed.path))
-    if not item.saved:
+    if not item.saved or item.path.is_dir():
+        # Also again, if this was killed before the folder was renamed: something may have been written there since.
         item = _saved(item, keep_ignored=keep_ignored)
     admin = _named_admin(item)
     doomed = _doomed(item.path)
