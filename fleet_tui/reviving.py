@@ -54,14 +54,13 @@ def intended(
     agent = replace(agent, session_id=_conversation(store, agent, fresh=fresh))
     found = settings(agent, own_settings=own_settings)
     intent = _intent(store, agent, prompt, found, fresh=fresh, size=size)
-    if own_settings:
-        # What the project asked for when it was created is not asked for any more.
-        intent = replace(
-            intent,
-            setup=found.setup_commands if intent.setup else (),
-            env=dict(found.env),
-            permission_mode=found.permission_mode,
-        )
+    # Not those it was created with: the project may ask for less by now, or the user trust it no more.
+    intent = replace(
+        intent,
+        setup=found.setup_commands if intent.setup else (),
+        env=dict(found.env),
+        permission_mode=found.permission_mode,
+    )
     return agent, intent
 
 

@@ -595,6 +595,18 @@ def test_reviving_needs_trust_too(cli: Cli, project: Path) -> None:
     assert (intent["env"], intent["permission_mode"]) == ({}, "ask")
 
 
+def test_reviving_takes_nothing_over_that_the_project_asked_for_earlier(cli: Cli, project: Path) -> None:
+    configure(project, "[env]\nA = 'x'\n[agent]\npermission_mode = 'all'\n")
+    cli.ok("create", "one")
+    cli.ok("stop", "one")
+    cli.ok("untrust")
+    paths.project_config(project).write_text("[env]\n")
+
+    cli.ok("revive", "one")
+    intent = Fleet(project).store.intent(Fleet(project).find("one").id)
+    assert (intent["env"], intent["permission_mode"]) == ({}, "ask")
+
+
 def test_showing_the_configuration_names_what_is_not_in_force(cli: Cli, project: Path) -> None:
     untrusted(project, "[setup]\ncommands = ['make']\n")
     shown = cli("config")
