@@ -321,7 +321,9 @@ def _followed(agent: Agent) -> Path | None:
 
 def misplaced(agent: Agent) -> tuple[Literal["trash", "worktree"], Path] | None:
     """Where an agent's worktree is, in the trash or not, if the store has it somewhere else. Changes nothing."""
-    if os.path.lexists(agent.worktree) or (agent.trash and Path(agent.trash).is_dir()):
+    is_killed = agent.status is Status.KILLED
+    # An older store whose row was completed from the agent's own files may have the place without the kill.
+    if os.path.lexists(agent.worktree) or (is_killed and agent.trash and Path(agent.trash).is_dir()):
         return None
     if agent.status is Status.KILLED and not agent.trash and not _has_traces(agent):
         return None

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import shutil
+import sqlite3
 import subprocess
 import time
 from pathlib import Path
@@ -268,6 +270,26 @@ def test_repairing_finds_what_lies_in_the_trash_though_the_store_has_it_elsewher
     assert "and not where the store has it" not in cli.ok("doctor")
     cli.ok("undo", "fix")
     cli.ok("undo", "second")
+
+
+@pytest.mark.slow
+def test_repairing_a_store_from_before_the_kill_finds_the_worktree_in_the_trash(
+    cli: Cli, fleet: Fleet, tmp_path: Path
+) -> None:
+    """As a backup that was put back; the agent's own files say where its worktree is, but not that it was killed."""
+    agent = fleet.create("fix")
+    (Path(agent.worktree) / "work.txt").write_text("precious")
+    fleet.stop([agent], grace=0.2)
+    with contextlib.closing(sqlite3.connect(paths.store())) as now:
+        with contextlib.closing(sqlite3.connect(tmp_path / "older")) as older:
+            now.backup(older)
+        cli.ok("kill", "-f", "fix")
+        with contextlib.closing(sqlite3.connect(tmp_path / "older")) as older:
+            older.backup(now)
+
+    assert "fix: its worktree is in the trash" in cli("list", "--repair").err
+    cli.ok("undo", "fix")
+    assert (Path(agent.worktree) / "work.txt").read_text() == "precious"
 
 
 @pytest.mark.slow
