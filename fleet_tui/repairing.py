@@ -24,7 +24,14 @@ def repair(store: Store, repository: git.Repository | None) -> list[str]:
     agents = store.agents(str(repository.root))
     here = [agent for agent in agents if os.path.lexists(Path(agent.worktree) / ".git")]
     notes += _reconnect(store, here)
-    notes += git.repair(repository, [Path(agent.worktree) for agent in here])
+    replaced = _replaced(store, agents)
+    notes += [
+        f"{agent.name}: {agent.worktree} was replaced by a link (put its folder back, then this again)"
+        for agent in replaced
+    ]
+    if not replaced:
+        # Git would write through such a link, into whatever folder it leads to.
+        notes += git.repair(repository, [Path(agent.worktree) for agent in here])
     return notes + [_missing(agent) for agent in agents if agent.has_worktree and agent not in here]
 
 
@@ -36,9 +43,16 @@ def _reconnect(store: Store, agents: Sequence[Agent]) -> list[str]:
         problem = git.link_problems(git_dirs, [agent]).get(agent.id, "")
         if problem and git.relink(git_dirs[agent.id], Path(agent.worktree), agent.id):
             notes.append(f"{agent.name}: {problem}, and leads to its repository again")
-        elif problem:
+        elif problem and not Path(agent.worktree).is_symlink():
             notes.append(f"{agent.name}: {problem} (move {agent.worktree}/.git away, then this again)")
     return notes
+
+
+def _replaced(store: Store, agents: Sequence[Agent]) -> list[Agent]:
+    """Agents whose worktree is a link to a folder that is not theirs."""
+    links = [agent for agent in agents if Path(agent.worktree).is_symlink()]
+    problems = git.link_problems(store.git_dirs(links), links)
+    return [agent for agent in links if agent.id in problems]
 
 
 def _take_along(store: Store, repository: git.Repository) -> list[Agent]:

@@ -129,3 +129,26 @@ def test_a_git_folder_in_place_of_the_link_keeps_all_and_says_what_to_do(cli: Cl
 
     link.rename(link.with_name("own-git"))
     cli.ok("kill", "fix", "--force")
+
+
+def test_nothing_is_written_through_a_link_in_place_of_a_worktree(
+    cli: Cli, fleet: Fleet, project: Path, tmp_path: Path
+) -> None:
+    """The link may lead to a worktree of the user's, whose commits would then go to the agent's branch."""
+    git(project, "worktree", "add", "--quiet", str(tmp_path / "mine"))
+    (tmp_path / "folder").mkdir()
+    before = (tmp_path / "mine/.git").read_text()
+    for name in ("mine", "folder"):
+        agent = fleet.create(f"to-{name}")
+        fleet.stop([agent], grace=0.2)
+        worktree = Path(agent.worktree)
+        worktree.rename(tmp_path / f"aside-{name}")
+        worktree.symlink_to(tmp_path / name)
+
+    repaired = cli("list", "--repair").err
+    assert repaired.count("was replaced by a link") == 2
+    cli("kill", "--force", "to-mine")
+    cli("kill", "--force", "to-folder")
+
+    assert (tmp_path / "mine/.git").read_text() == before
+    assert list((tmp_path / "folder").iterdir()) == []

@@ -158,10 +158,11 @@ def _is_same(one: Path, other: Path) -> bool:
 
 
 def relink(git_dir: Path, worktree: Path, mark: str = "") -> bool:
-    """Connect a worktree with the entry that was made for it again; False where that is gone, or `.git` is a folder."""
+    """Connect a worktree with the entry that was made for it again; False where that is gone, or the worktree is a
+    link or its `.git` a folder."""
     made = entry(git_dir, worktree, mark)
     link = worktree / ".git"
-    if not made.folder.is_dir() or (link.is_dir() and not link.is_symlink()):
+    if worktree.is_symlink() or not made.folder.is_dir() or (link.is_dir() and not link.is_symlink()):
         return False
     connect(made, worktree)
     return True
@@ -185,7 +186,8 @@ def connect(admin: Admin, worktree: Path) -> None:
     if is_relative:
         link, back = os.path.relpath(link, admin.folder), os.path.relpath(back, place)
     write(admin.folder / "gitdir", f"{link}\n")
-    if place.is_dir():
+    # A link may lead to another worktree, or to any folder of the user's.
+    if place.is_dir() and not place.is_symlink():
         write(place / ".git", f"gitdir: {back}\n")
 
 
