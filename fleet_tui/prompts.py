@@ -119,6 +119,8 @@ class _Prompt:
     submit_at: float = 0.0
     show_by: float = 0.0
     """Until when its box has to show its text."""
+    pasted_at: float = 0.0
+    """When its text was typed."""
     entered_at: float = 0.0
     """When Enter was pressed last."""
     aside_at: float = 0.0
@@ -448,6 +450,7 @@ class Prompts:
     def _paste(self, prompt: _Prompt, now: float) -> list[Step]:
         prompt.state = ReceiptState.TYPING
         prompt.reason = ""
+        prompt.pasted_at = now
         prompt.submit_at = now + self._settle_seconds + len(prompt.text) / SETTLE_BYTES
         prompt.show_by = prompt.submit_at + SHOW_SECONDS
         # At once, to note that it was written whole: should this server be killed, the next one goes on from there.
@@ -460,7 +463,7 @@ class Prompts:
             # Typed before this screen server: what stands on the screen, maybe a dialog, is not known yet.
             prompt.submit_at = now + REDRAW_SECONDS
             prompt.show_by = prompt.submit_at + SHOW_SECONDS
-        if not program.is_reading:
+        if not program.is_reading or self._is_ignored(prompt, now, program):
             # The Enter must not arrive together with the end of the paste.
             prompt.submit_at = max(prompt.submit_at, now + self._settle_seconds)
             prompt.show_by = prompt.submit_at + SHOW_SECONDS
@@ -505,6 +508,17 @@ class Prompts:
             return []
         is_empty = box.state is BoxState.EMPTY
         return [self._move(prompt, ReceiptState.REFUSED, NOT_SHOWN if is_empty else MIXED)]
+
+    def _is_ignored(self, prompt: _Prompt, now: float, program: Program) -> bool:
+        """Whether its text may still be unread: its box is empty, and the program has drawn nothing since the paste."""
+        known = self._known(prompt, program)
+        has_drawn = program.last_output > prompt.pasted_at
+        return (
+            now >= prompt.submit_at
+            and known is not None
+            and known[0].state is BoxState.EMPTY
+            and not has_drawn
+        )
 
     def _unread(self, prompt: _Prompt, now: float) -> list[Step]:
         prompt.read_by = now + UNREAD_SECONDS if prompt.read_by is None else prompt.read_by

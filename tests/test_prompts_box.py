@@ -33,6 +33,7 @@ from fleet_tui.prompts import (
     SHOW_SECONDS,
     STOPPED,
     STUCK_SECONDS,
+    UNREAD,
     Program,
     Prompts,
 )
@@ -259,6 +260,15 @@ def test_enter_waits_until_the_box_shows_the_text(stage: Stage) -> None:
 
     assert stage.pass_(5.0) == ["hello"]
     assert stage.pass_(0.6, box=holding("hello")) == ["enter"]
+
+
+def test_a_text_that_the_program_has_not_read_waits_for_it(stage: Stage) -> None:
+    """A program that stands still draws nothing: its box would show the text later, and keep it."""
+    stage.add()
+
+    assert stage.pass_(SHOW_SECONDS + 2.0, last_output=5.0) == ["hello"]
+    assert stage.receipt == ("queued", UNREAD)
+    assert stage.pass_(0.6, box=holding("hello"), last_output=999.0) == ["enter"]
 
 
 def test_a_text_that_the_box_never_shows_is_not_submitted(stage: Stage) -> None:

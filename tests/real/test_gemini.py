@@ -32,7 +32,8 @@ def test_a_prompt_for_an_idle_agent_that_reads_late_arrives_exactly(real: Real) 
     agent.wait_for("idle", seconds=START_SECONDS)
 
     with agent.not_reading():
-        assert agent.prompt(HARD_PROMPT).state == "typed"
+        receipt = agent.prompt(HARD_PROMPT)
+        assert (receipt.state, "does not read" in receipt.reason) == ("queued", True)
 
     real.api.wait_for_prompt(HARD_PROMPT, seconds=6.0)
 

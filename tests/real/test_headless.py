@@ -87,7 +87,9 @@ def test_a_rate_limited_run_recovers(real: Real) -> None:
 
 
 def test_what_is_not_permitted_is_not_done(real: Real) -> None:
-    agent = start(real, "please [[write notes.txt done]]", mode="ask")
+    # codex tells nothing of a command that ends at once, also where its sandbox refused the change.
+    does = "run sleep 1; touch notes.txt" if real.program == "codex" else "write notes.txt done"
+    agent = start(real, f"please [[{does}]]", mode="ask")
 
     run = ended(agent)
     assert not (agent.worktree / "notes.txt").exists()
