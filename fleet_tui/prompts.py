@@ -463,16 +463,16 @@ class Prompts:
             # Typed before this screen server: what stands on the screen, maybe a dialog, is not known yet.
             prompt.submit_at = now + REDRAW_SECONDS
             prompt.show_by = prompt.submit_at + SHOW_SECONDS
-        if not program.is_reading or self._is_ignored(prompt, now, program):
+        if program.is_reading and prompt.state is ReceiptState.TYPING:
+            prompt.state = ReceiptState.PASTED
+            self._write(prompt)
+        if not program.is_reading or self._is_ignored(prompt, program):
             # The Enter must not arrive together with the end of the paste.
             prompt.submit_at = max(prompt.submit_at, now + self._settle_seconds)
             prompt.show_by = prompt.submit_at + SHOW_SECONDS
             self._soon(prompt.submit_at)
             return self._unread(prompt, now)
         prompt.read_by, prompt.is_unread = None, False
-        if prompt.state is ReceiptState.TYPING:
-            prompt.state = ReceiptState.PASTED
-            self._write(prompt)
         self._soon(prompt.submit_at)
         if now < prompt.submit_at:
             return []
@@ -509,16 +509,11 @@ class Prompts:
         is_empty = box.state is BoxState.EMPTY
         return [self._move(prompt, ReceiptState.REFUSED, NOT_SHOWN if is_empty else MIXED)]
 
-    def _is_ignored(self, prompt: _Prompt, now: float, program: Program) -> bool:
+    def _is_ignored(self, prompt: _Prompt, program: Program) -> bool:
         """Whether its text may still be unread: its box is empty, and the program has drawn nothing since the paste."""
         known = self._known(prompt, program)
-        has_drawn = program.last_output > prompt.pasted_at
-        return (
-            now >= prompt.submit_at
-            and known is not None
-            and known[0].state is BoxState.EMPTY
-            and not has_drawn
-        )
+        is_empty = known is not None and known[0].state is BoxState.EMPTY
+        return is_empty and program.last_output <= prompt.pasted_at
 
     def _unread(self, prompt: _Prompt, now: float) -> list[Step]:
         prompt.read_by = now + UNREAD_SECONDS if prompt.read_by is None else prompt.read_by
