@@ -290,7 +290,7 @@ def test_a_turn_that_only_its_hook_has_told_of_is_not_taken_for_answered(tmp_pat
         program.order({"report": "state=working"})
         program.wait_for("working", source="osc7501")
         assert program.receipts("first")[-1] == "accepted"
-        assert program.receipts("second") == ["queued"]
+        assert set(program.receipts("second")) == {"queued"}, "told again when it waits for something else"
 
         program.order({"report": "state=idle"})
         wait_until(lambda: program.receipts("first")[-1] == "answered", "the answer", seconds=SECONDS)

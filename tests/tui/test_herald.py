@@ -128,8 +128,8 @@ needs_program = pytest.mark.skipif(not PROGRAM.exists(), reason="needs the insta
 
 
 TOLD = {
-    "iTerm.app": b"\x1b]9;b waits for you (permission): rm ]0,x y?\x1b\\",
-    "ghostty": b"\x1b]777;notify;b waits for you (permission);rm ]0,x y?\x1b\\",
+    "iTerm.app": "\x1b]9;b waits for you (permission): rm \N{REPLACEMENT CHARACTER}]0,x\N{REPLACEMENT CHARACTER}y?\x1b\\".encode(),
+    "ghostty": "\x1b]777;notify;b waits for you (permission);rm \N{REPLACEMENT CHARACTER}]0,x\N{REPLACEMENT CHARACTER}y?\x1b\\".encode(),
 }
 
 
