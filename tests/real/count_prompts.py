@@ -21,7 +21,7 @@ from fleet_tui.errors import Refused
 from fleet_tui.models import Receipt
 from tests.holders import wait_until
 from tests.real.agents import Real
-from tests.real.test_input_boxes import ESCAPES, MENUS, PROGRAMS, Person
+from tests.real.test_input_boxes import MENUS, PROGRAMS, Person
 
 SECONDS = 150.0
 TABLE: list[str] = []
@@ -101,9 +101,7 @@ class Count:
         time.sleep(3.0)
 
     def escape(self) -> None:
-        for _ in range(ESCAPES.get(self.real.program, 1)):
-            self.person.agent.press("escape")
-            time.sleep(0.3)
+        self.person.interrupt()
 
     # ── states ──
 
