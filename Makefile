@@ -1,10 +1,10 @@
-# Two commands do everything on a machine with Python, git and make: `make run` and `make test`.
+# `make run` and `make test` need only Python, git and make; both set up .venv first.
 
 PYTHON ?= python3
 BIN := .venv/bin
 JOBS ?= 3
 
-.PHONY: help run test test-slow test-again test-agents check format lint types contracts bench screenshots readme wheel clean
+.PHONY: help run test test-slow test-again test-agents check format lint types contracts bench screenshots docs wheel clean
 
 help: ## Show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -12,19 +12,19 @@ help: ## Show this list
 run: .venv/ready ## Open the dashboard on a demo fleet
 	$(BIN)/fleet-tui demo
 
-test: .venv/ready ## The quick tests
+test: .venv/ready ## Run the quick tests
 	$(BIN)/pytest -n $(JOBS) --dist worksteal
 
-test-slow: .venv/ready ## The long ones: many repetitions of each fault, many examples of each property, and the soak
+test-slow: .venv/ready ## Run the slow tests: many repetitions of each fault, many examples of each property, the soak
 	$(BIN)/pytest -n $(JOBS) --dist worksteal -m 'slow or hypothesis' --hypothesis-profile thorough --timeout 1200
 
-test-agents: .venv/ready ## The real claude, codex, gemini, opencode, … against a loopback API; installs them from npm
+test-agents: .venv/ready ## Run the tests with real agent programs against a loopback API; installs them from npm
 	$(BIN)/pytest -n $(JOBS) -m agents --timeout 600 -rs tests/real
 
-test-again: .venv/ready ## Those that failed the last time, one after another
+test-again: .venv/ready ## Run the tests that failed last time again, one after another, and name them
 	$(BIN)/pytest --last-failed --last-failed-no-failures none --snapshot-warn-unused $(SELECT)
 
-check: format lint types contracts test ## All that has to be green before a commit
+check: format lint types contracts test ## Check everything that must pass before a commit
 
 format: .venv/ready
 	$(BIN)/ruff format --check .
@@ -38,16 +38,16 @@ types: .venv/ready
 contracts: .venv/ready
 	$(BIN)/lint-imports
 
-bench: .venv/ready ## The promised numbers, each beside what it is compared with
+bench: .venv/ready ## Measure the promised numbers, each beside a reference
 	$(BIN)/python -m tests.bench
 
-screenshots: .venv/ready ## Make the pictures of the README anew
+screenshots: .venv/ready ## Take the pictures of the README again
 	$(BIN)/python -m tests.screenshots
 
-readme: .venv/ready ## Write the README's table of keys anew
-	$(BIN)/python -m tests.readme
+docs: .venv/ready ## Write the generated parts of the documents: keys, decisions, imports between rooms
+	$(BIN)/python -m tests.generated_docs
 
-wheel: .venv/ready ## Build the wheel, install it into a clean environment, and try it
+wheel: .venv/ready ## Build the wheel, install it into a clean environment and try it
 	rm -rf dist build/wheel-test
 	$(BIN)/python -m build --wheel --outdir dist .
 	$(PYTHON) -m venv build/wheel-test
@@ -56,7 +56,7 @@ wheel: .venv/ready ## Build the wheel, install it into a clean environment, and 
 	cd build && HOME=$$(pwd)/wheel-home wheel-test/bin/fleet list
 	build/wheel-test/bin/python -I -c "import importlib.resources as r; assert any(r.files('fleet_tui').joinpath('styles').iterdir())"
 
-# The package in editable form with the tools of its developers.
+# The package in editable form, with the development tools.
 .venv/ready: pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	  { echo "fleet-tui needs Python 3.11 or newer; say which one: make PYTHON=python3.12 $(MAKECMDGOALS)" >&2; exit 1; }
@@ -65,5 +65,5 @@ wheel: .venv/ready ## Build the wheel, install it into a clean environment, and 
 	$(BIN)/python -m pip install --quiet --editable . --group dev
 	@touch $@
 
-clean: ## Remove what the targets above have made
+clean: ## Remove everything the targets above created
 	rm -rf .venv build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -1,4 +1,4 @@
-"""Everything that can go wrong in a way a user can act on.
+"""Errors that a user can act on, and their exit codes.
 
 FleetError                 1  something failed
 ├─ UsageError              2  the request itself is malformed
@@ -8,13 +8,13 @@ FleetError                 1  something failed
 ├─ StoreError              6  the store is locked or newer than this program
 │  ├─ StoreUnwritable      6  it can be read, but nothing can be recorded in it for now
 │  └─ StoreDamaged         6  the store's file, or a row in it, is damaged
-├─ LaunchFailed            7  an agent did not get going
+├─ LaunchFailed            7  an agent failed to start
 ├─ HolderGone              8  an agent's holder does not answer
-├─ TimedOut                9  what was waited for did not come in time
-├─ TurnFailed             10  a prompt was taken, and its turn ended in an error
-├─ TurnInterrupted        11  a prompt was taken, and its turn was interrupted
+├─ TimedOut                9  the operation timed out
+├─ TurnFailed             10  a prompt was accepted, and its turn ended in an error
+├─ TurnInterrupted        11  a prompt was accepted, and its turn was interrupted
 ├─ TurnUnknown            12  a prompt was delivered, and the end of its turn was not seen
-└─ Interrupted           130  the user broke it off
+└─ Interrupted           130  the user interrupted it
 
 Each error is one line, and its hint says what to do next. The numbers are the exit codes of the command line.
 """
@@ -23,7 +23,7 @@ from __future__ import annotations
 
 
 class FleetError(Exception):
-    """A failure with a message of one line and a hint of what to do next."""
+    """A failure with a one-line message and a hint what to do next."""
 
     exit_code = 1
 
@@ -48,12 +48,16 @@ class Refused(FleetError):
     exit_code = 4
 
 
+class Untrusted(Refused):
+    """A project's files ask for something that the user has not trusted."""
+
+
 class NoRepository(FleetError):
     exit_code = 5
 
 
-class NotBegun(NoRepository):
-    """There is no repository, or no commit in it: what `Fleet.begin` makes."""
+class NothingToStartFrom(NoRepository):
+    """There is no repository, or it has no commit. `Fleet.prepare_repository` creates both."""
 
 
 class StoreError(FleetError):
@@ -65,7 +69,7 @@ class StoreUnwritable(StoreError):
 
 
 class StoreDamaged(StoreError):
-    """What can be read of the store is not what was written; `fleet list --repair` rebuilds it."""
+    """The store's content is corrupt; `fleet list --repair` rebuilds it."""
 
 
 class LaunchFailed(FleetError):
@@ -94,3 +98,13 @@ class TurnUnknown(FleetError):
 
 class Interrupted(FleetError):
     exit_code = 130
+
+
+def from_kind(kind: str, message: str, *, hint: str, exit_code: int) -> FleetError:
+    """An error that another process reported by the name of its class; one declared elsewhere keeps its exit code."""
+    found = globals().get(kind)
+    if isinstance(found, type) and issubclass(found, FleetError):
+        return found(message, hint=hint)
+    error = FleetError(message, hint=hint)
+    error.exit_code = exit_code
+    return error

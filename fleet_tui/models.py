@@ -1,38 +1,43 @@
-"""The nouns of the fleet, as frozen data; no I/O and no clock."""
+"""Nouns of the fleet as frozen data: agents, statuses, evidence, receipts, trash, spending, trust requests.
+
+One file, because nearly every room speaks in these words, and one import costs less at start-up than ten. No I/O, no
+clock and no logic beyond what a value knows about itself.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from enum import StrEnum
+from typing import Any, Final, Literal
 
-from fleet_tui.values import dataclass, field, known
+from fleet_tui.fast_dataclasses import asdict, dataclass, field, known
 
 
 class Status(StrEnum):
     """What an agent is doing, or how it ended."""
 
     SETUP = "setup"
-    """Its worktree is being made, or the project's setup commands run in its terminal."""
+    """Its worktree is being created, or the project's setup commands run in its terminal."""
     STARTING = "starting"
-    """The program has been started and has not shown anything yet."""
+    """The program was started and has printed nothing yet."""
     WORKING = "working"
     BLOCKED = "blocked"
-    """It waits for a person; `status_detail` says for what kind of answer."""
+    """It waits for the user; `status_detail` says for what kind of answer."""
     IDLE = "idle"
     DONE = "done"
-    """Idle, and nobody has looked since."""
+    """Idle, and the user has not looked at it since."""
     LIMITED = "limited"
-    """A rate limit or quota holds it up."""
+    """A rate limit or quota stops it for now."""
     ERROR = "error"
-    """It runs, and says that its last turn failed."""
+    """It runs and reports that its last turn failed."""
     UNKNOWN = "unknown"
-    """It runs, and nothing says what it does."""
+    """It runs, and no source tells its status."""
     EXITED = "exited"
     """The program ended by itself."""
     FAILED = "failed"
-    """It never got going; `status_detail` says why."""
+    """It failed to start; `status_detail` says why."""
     STOPPED = "stopped"
-    """Ended on request; worktree and branch stay."""
+    """Ended on request; worktree and branch are kept."""
     KILLED = "killed"
     """Ended on request; the worktree is in the trash."""
     LOST = "lost"
@@ -49,40 +54,105 @@ ENDED = frozenset(
     {Status.EXITED, Status.FAILED, Status.STOPPED, Status.KILLED, Status.LOST, Status.INTERRUPTED}
 )
 
+NoticeKind = Literal["blocked", "error", "limited", "done"]
+EvidenceSource = Literal[
+    "osc7501", "hook", "event", "title", "screen", "silence", "output", "exit", "launcher", "reconcile"
+]
+REPORT: Final = "osc7501"
+"""The source of what a program reports about itself, by an escape sequence of this number."""
+LaunchStage = Literal["worktree", "files", "setup", "starting", "failed"]
+"""The stages of a launch. `files` only carries notes on copied files."""
+CANCELLED = "cancelled"
+"""The reason of a receipt whose prompt the user withdrew: a refusal that is no failure."""
+"""The event that a notice is about; `notify.on` turns each on or off."""
+NOTICE_KINDS: tuple[NoticeKind, ...] = ("blocked", "error", "limited", "done")
+"""The most urgent first."""
+
 
 @dataclass(frozen=True, slots=True)
-class Wish:
-    """What a blocked agent asks to be allowed, as far as it says."""
+class RunSettings:
+    """What a run takes from the configuration, carried whole from there to the holder.
 
-    command: str = ""
-    """As it would be run."""
-    reason: str = ""
-    """Why, in its own words."""
-    touches: str = ""
-    """The file that it is about."""
+    A new option of runs is a field here and a field or property of the same name in `config.settings.Config`. The
+    names are also keys of the launch requests in the store, which other versions read.
+    """
+
+    env: Mapping[str, str] = field(default_factory=dict)
+    """Extra environment variables."""
+    permission_mode: str = "ask"
+    policy: Mapping[str, Any] = field(default_factory=dict)
+    """The permission rules in force, as plain data; empty while they are off."""
+    scrollback: int = 10_000
+    """Lines."""
+    transcript_cap: int = 64 << 20
+    """Bytes."""
 
     @classmethod
-    def from_plain(cls, values: object) -> Wish:
-        """Also of what another version has written: what is no text of a known name is passed over."""
+    def from_plain(cls, values: Mapping[str, Any]) -> RunSettings:
+        """Read settings that this or another version has written; an absent or null one has its default."""
+        return cls(**{name: value for name, value in known(cls, values).items() if value is not None})
+
+
+@dataclass(frozen=True, slots=True)
+class PermissionRequest:
+    """What a blocked agent asks permission for, as far as its program reports it."""
+
+    command: str = ""
+    """The command line as it would be run."""
+    reason: str = ""
+    """The program's own explanation."""
+    touches: str = ""
+    """The file that the request is about."""
+
+    @classmethod
+    def from_plain(cls, values: object) -> PermissionRequest:
+        """Read what this or another version has written; unknown names and values that are not text are ignored."""
         found = known(cls, values) if isinstance(values, Mapping) else {}
         return cls(**{name: said for name, said in found.items() if isinstance(said, str)})
 
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """Why an agent has the status it has."""
+    """Why an agent has its status: the source that decided it, and what it reported."""
 
     source: str
-    """Who said it: osc7501, hook, event, title, screen, silence, output, exit, launcher, reconcile."""
+    """An `EvidenceSource`; a holder of another version may report others."""
     text: str = ""
     at: float = 0.0
     rule: str = ""
-    """The sign by which the source was understood."""
+    """The rule that matched."""
     choices: tuple[tuple[str, str], ...] = ()
     """For blocked: number and label of each answer that can be given."""
     takes_words: bool = False
-    """For blocked: whether one of the choices takes words of one's own."""
-    wish: Wish = Wish()
+    """For blocked: whether one of the choices takes free text."""
+    request: PermissionRequest = PermissionRequest()
+    """For blocked: what the agent asks permission for. Logs, messages and the store call it `wish`."""
+
+    def to_plain(self) -> dict[str, Any]:
+        """As event logs and messages have it, beside a time of their own."""
+        return {
+            "source": self.source,
+            "text": self.text,
+            "rule": self.rule,
+            "choices": [list(choice) for choice in self.choices],
+            "takes_words": self.takes_words,
+            "wish": asdict(self.request),
+        }
+
+    @classmethod
+    def from_plain(cls, values: Mapping[str, Any], at: float = 0.0) -> Evidence:
+        """Read what any version has written; anything unreadable is left out."""
+        choices = values.get("choices")
+        pairs = choices if isinstance(choices, list) else []
+        return cls(
+            str(values.get("source", "")),
+            str(values.get("text", "")),
+            at,
+            str(values.get("rule", "")),
+            tuple((str(one[0]), str(one[1])) for one in pairs if isinstance(one, list) and len(one) == 2),
+            values.get("takes_words") is True,
+            PermissionRequest.from_plain(values.get("wish")),
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,11 +174,11 @@ class Agent:
     status: Status
     created_at: float
     run: int = 1
-    """How often its program was started: revive and restart add one."""
+    """The number of the program's start: revive and restart add one."""
     status_detail: str = ""
     evidence: Evidence | None = None
     status_since: float = 0.0
-    """When it came to have this status."""
+    """Since when it has had this status."""
     started_at: float | None = None
     ended_at: float | None = None
     exit_code: int | None = None
@@ -121,12 +191,12 @@ class Agent:
     """The program's own conversation id, where it has one."""
     title: str = ""
     trash: str = ""
-    """Where the worktree waits while the agent is killed; empty otherwise."""
+    """The worktree's folder in the trash while the agent is killed; empty otherwise."""
     port_base: int = 0
     branch_made: bool = True
-    """Whether the branch was made for this agent; only such a branch may be deleted with it."""
+    """Whether the branch was created for this agent; only such a branch may be deleted with it."""
     lost_output: int = 0
-    """Bytes that its program printed and that could not be kept: no space was left."""
+    """Bytes of output that could not be stored, because the disk was full."""
 
     @property
     def has_ended(self) -> bool:
@@ -134,7 +204,7 @@ class Agent:
 
     @property
     def has_worktree(self) -> bool:
-        """Whether there has to be one, by what is known of it."""
+        """Whether its status implies a worktree."""
         return self.status not in {Status.KILLED, Status.FAILED, Status.SETUP}
 
 
@@ -149,36 +219,36 @@ class Batch:
 
 
 @dataclass(frozen=True, slots=True)
-class Ignored:
+class IgnoredFile:
     """A file or folder that git ignores; a folder's path ends with a slash."""
 
     path: str
     size: int
     packed: int = 0
-    """Bytes that it takes in an archive, where each of many small files takes a kilobyte."""
+    """Bytes in an archive, where even a small file takes a kilobyte."""
 
 
 KEPT_IGNORED = 20 << 20
-"""Bytes of the archive of ignored files, smallest first, of a worktree that leaves the trash before its time."""
+"""Size limit, in bytes, of the archive of ignored files of a worktree that leaves the trash early."""
 
 
 @dataclass(frozen=True, slots=True)
-class Contents:
+class TrashContents:
     """What a worktree in the trash holds besides commits."""
 
     size: int = 0
     uncommitted: tuple[str, ...] = ()
-    """Changed and untracked files, which a ref keeps when it leaves the trash."""
-    ignored: tuple[Ignored, ...] = ()
-    """What no ref keeps, smallest first."""
+    """Changed and untracked files; a ref keeps them when the worktree leaves the trash."""
+    ignored: tuple[IgnoredFile, ...] = ()
+    """Ignored files, which no ref keeps, smallest first."""
     obstacles: tuple[tuple[str, str], ...] = ()
-    """Why it cannot leave the trash, each with what to do about it."""
+    """Reasons why it cannot leave the trash, each with a hint."""
     saved: str = ""
-    """The ref that keeps its work while it is being deleted."""
+    """The ref that keeps its work once deletion has begun."""
 
     @property
-    def kept(self) -> tuple[Ignored, ...]:
-        """The ignored files that an archive keeps when it leaves the trash before its time."""
+    def kept(self) -> tuple[IgnoredFile, ...]:
+        """The ignored files that are archived when the worktree leaves the trash early."""
         total, kept = 0, []
         for one in self.ignored:
             total += max(one.size, one.packed)
@@ -188,39 +258,39 @@ class Contents:
         return tuple(kept)
 
     @property
-    def too_large(self) -> tuple[Ignored, ...]:
-        """The ignored files that no archive keeps."""
+    def too_large(self) -> tuple[IgnoredFile, ...]:
+        """The ignored files beyond the archive's size limit."""
         return self.ignored[len(self.kept) :]
 
 
 @dataclass(frozen=True, slots=True)
-class InTrash:
-    """A killed agent with what waits in the trash for it."""
+class TrashItem:
+    """A killed agent with its worktree in the trash."""
 
     agent: Agent
-    contents: Contents
+    contents: TrashContents
     goes_at: float
-    """When its time is over."""
+    """When its retention time ends."""
     is_over: bool
-    """Whether it goes before that, with the next tidying: the trash is larger than its limit."""
+    """Whether the next tidying removes it early, because the trash is over its size limit."""
 
 
 @dataclass(frozen=True, slots=True)
-class Trash:
-    """What waits in the trash, and how that compares to the user's limits."""
+class TrashReport:
+    """The trash and its size against the user's limit."""
 
-    items: tuple[InTrash, ...]
+    items: tuple[TrashItem, ...]
     size: int
     """Bytes of all projects' worktrees in the trash."""
     limit: int
 
 
 @dataclass(frozen=True, slots=True)
-class Base:
-    """What a branch can start from."""
+class StartPoint:
+    """A branch, tag or commit that a new branch can start from."""
 
     name: str
-    """Of a branch or tag, or as it was asked for; empty for a detached HEAD."""
+    """The branch or tag, or the name that the user gave; empty for a detached HEAD."""
     commit: str
     subject: str = ""
     at: float = 0.0
@@ -228,45 +298,45 @@ class Base:
 
 
 @dataclass(frozen=True, slots=True)
-class Deed:
-    """Something that an agent did or said, at its moment."""
+class Activity:
+    """Something that an agent did or reported, with its time."""
 
     at: float
     verb: str
-    """A tool, the first word of a report, or the status that it came to."""
+    """A tool, the first word of a report, or a new status."""
     object: str = ""
     status: Status | None = None
-    """Where the verb is one."""
+    """Set if the verb is a status."""
 
 
 class ReceiptState(StrEnum):
-    """How far a prompt got, and what became of its turn."""
+    """How far a prompt got, and how its turn ended."""
 
     QUEUED = "queued"
     """Not typed yet; the reason says what it waits for."""
     ASIDE = "aside"
-    """A draft is being set aside for it. Never told."""
+    """A draft is being set aside for it. Internal to the holder."""
     TYPING = "typing"
     """Its text is being typed."""
     PASTED = "pasted"
-    """Its text was read, and its Enter follows. Never told."""
+    """The program has read its text; Enter follows. Internal to the holder."""
     TYPED = "typed"
-    """Submitted. With a reason: nothing more will be heard of it, for its program does not tell."""
+    """Submitted. With a reason, final: the program reports nothing about its turns."""
     ACCEPTED = "accepted"
-    """The program has taken it, and its turn goes on."""
+    """The program has accepted it, and its turn is running."""
     ANSWERED = "answered"
-    """Its turn came to its end."""
+    """Its turn ended normally."""
     FAILED = "failed"
     """Its turn ended in the error that the reason names."""
     INTERRUPTED = "interrupted"
-    """Its turn was broken off."""
+    """Its turn was interrupted."""
     UNKNOWN = "unknown"
-    """It was delivered, and the end of its turn was not seen."""
+    """It was delivered, but the end of its turn was not seen."""
     REFUSED = "refused"
-    """The program has not taken it; the reason says why."""
+    """The program did not take it; the reason says why."""
 
 
-OVER = frozenset(
+FINAL_STATES = frozenset(
     {
         ReceiptState.ANSWERED,
         ReceiptState.FAILED,
@@ -275,7 +345,7 @@ OVER = frozenset(
         ReceiptState.REFUSED,
     }
 )
-"""States that nothing follows."""
+"""States of a receipt that never change again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -286,38 +356,43 @@ class Receipt:
     agent: str
     text: str
     state: str
-    """A `ReceiptState`, or what a holder of another version calls it."""
+    """A `ReceiptState`, or an unknown state from a holder of another version."""
     reason: str = ""
-    """What it waits for, why it was refused or failed, or why nothing more is to be heard of it."""
+    """What it waits for, why it was refused or failed, or why its state is final."""
     at: float = 0.0
     note: str = ""
-    """What was done to the text."""
+    """How the text was changed before it was typed."""
 
     @property
     def is_over(self) -> bool:
-        """Whether nothing more is to be heard of it."""
-        return self.state in OVER or (self.state == ReceiptState.TYPED and bool(self.reason))
+        """Whether its state is final."""
+        return self.state in FINAL_STATES or (self.state == ReceiptState.TYPED and bool(self.reason))
 
 
 @dataclass(frozen=True, slots=True)
-class Prompted:
-    """What became of the prompts of a living agent."""
+class PromptSummary:
+    """The prompts of a living agent: how many are queued, and how far the newest got."""
 
     queued: int = 0
-    """How many wait for it."""
+    """How many are queued."""
     last: str = ""
     """The state of the newest one."""
     reason: str = ""
     waits: str = ""
-    """What the first of those that wait is waiting for."""
+    """What the first queued prompt waits for."""
 
-    def hindrance(self, status: Status) -> str:
-        """What prompts wait for, where an agent's status does not say so already."""
+    @property
+    def is_refused(self) -> bool:
+        """The newest prompt failed; one that the user cancelled did not."""
+        return self.last == ReceiptState.REFUSED and self.reason != CANCELLED
+
+    def unstated_wait(self, status: Status) -> str:
+        """What the queued prompts wait for, unless the agent's status explains it."""
         return self.waits if self.queued and status in _TYPED_TO else ""
 
 
 _TYPED_TO = frozenset({Status.IDLE, Status.DONE, Status.ERROR, Status.UNKNOWN})
-"""What would be expected to take a prompt."""
+"""Statuses in which an agent is expected to take a prompt."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -327,7 +402,7 @@ class Usage:
     cpu: float = 0.0
     """Percent of one core over the last interval."""
     memory: int = 0
-    """Bytes; shared pages counted once per process group where the system tells."""
+    """Bytes; shared pages are counted once per process group where the system reports them."""
     processes: int = 0
     cpu_history: tuple[float, ...] = field(default=(), compare=False)
     memory_history: tuple[int, ...] = field(default=(), compare=False)
@@ -335,23 +410,23 @@ class Usage:
 
 @dataclass(frozen=True, slots=True)
 class Spending:
-    """What an agent's conversations have taken so far, by its program's own records."""
+    """Tokens and cost of an agent's conversations so far, by its program's own records."""
 
     input_tokens: int = 0
-    """Sent, and not found in the provider's cache."""
+    """Sent, and not in the provider's cache."""
     cached_tokens: int = 0
-    """Sent, and found there."""
+    """Sent, and served from the provider's cache."""
     output_tokens: int = 0
     cost: float | None = None
-    """US dollars; None where nobody says."""
+    """US dollars; None if unknown."""
     context_tokens: int | None = None
-    """How much of the conversation the model was given last."""
+    """Tokens of the conversation in the last request."""
     context_limit: int | None = None
     model: str = ""
     at: float = 0.0
-    """When it was spent last."""
+    """The time of the last request."""
     cost_before: float = 0.0
-    """The part of the cost that was known before the day on which it was spent last."""
+    """The cost before the day of the last request."""
 
     @property
     def context(self) -> float | None:
@@ -368,46 +443,49 @@ class FleetState:
     agents: tuple[Agent, ...]
     batches: tuple[Batch, ...]
     journal_id: int = 0
-    prompts: Mapping[str, Prompted] = field(default_factory=dict)
-    """Of those living agents that were given any, by their id."""
+    prompts: Mapping[str, PromptSummary] = field(default_factory=dict)
+    """By agent id, for living agents that were given prompts."""
     damaged: tuple[str, ...] = ()
-    """Names of the agents whose records cannot be read."""
+    """Names of the agents whose rows are damaged."""
 
 
 @dataclass(frozen=True, slots=True)
-class AskedLine:
+class TrustRequestLine:
     """One value that a project asks for."""
 
     verb: str
     text: str
-    """As it is written, with what cannot be seen made visible."""
+    """As written in the file, with invisible characters made visible."""
     means: str = ""
     is_alarming: bool = False
     number: int = 0
-    """Its line in the file; 0 where it was not found."""
+    """Its line in the file; 0 if unknown."""
     change: str = ""
-    """Asked again: + for what is new, − for what is gone."""
+    """In a repeated request: + for a new value, − for a removed one."""
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """All that a project's files ask for, as one question."""
+class TrustRequest:
+    """Everything that a project's files ask for, as one question to the user."""
 
     project: str
     name: str
     file: str
-    lines: tuple[AskedLine, ...]
-    """By verb; those that were trusted before are left out."""
+    lines: tuple[TrustRequestLine, ...]
+    """Sorted by verb, without values that are trusted already."""
     count: int
-    """Of all values that would be trusted."""
+    """The number of all values that would be trusted."""
     same: int
-    """How many were trusted before."""
+    """How many of them are trusted already."""
     restrictions: tuple[tuple[str, str], ...]
-    """Rules that deny or ask, each by its decision: they count in any case."""
+    """Rules that deny or ask, each with its decision: they apply without trust."""
     refused: tuple[tuple[str, int], ...]
-    """Keys that no project can set, with their lines."""
+    """Keys that a project may not set, with their lines."""
     digest: str
     parts: Mapping[str, object]
-    """What is trusted when this is."""
+    """What is recorded as trusted when the user agrees."""
     text: str
-    """Of the files, for reading them whole."""
+    """The whole text of the files, for the user to read."""
+
+
+PERMISSION_MODES = ("ask", "edits", "all")

@@ -1,4 +1,4 @@
-"""Slugs, ids, branch names and their suffixes; pure text, and the random source is passed in."""
+"""Names: slugs, ids, branch names and their suffixes. Pure text functions; callers pass the random source in."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _FORBIDDEN = re.compile(r"[\x00-\x20\x7f~^:?*\[\\]")
 
 
 def slug(text: str, *, limit: int = 40) -> str:
-    """The text as lower-case ASCII words joined by dashes; never empty."""
+    """A text as lower-case ASCII words joined by dashes; never empty."""
     ascii_text = unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode()
     words = re.sub(r"[^a-z0-9]+", "-", ascii_text.lower()).strip("-")
     return words[:limit].rstrip("-") or "agent"
@@ -32,7 +32,7 @@ def prefix(prompt: str) -> str:
 
 
 def new_id(random_bytes: Callable[[int], bytes]) -> str:
-    """An agent id: short enough for a socket's path, never a number, hard to mistype."""
+    """An agent id: short enough for a socket path, never a number, hard to mistype."""
     drawn = random_bytes(ID_LENGTH)
     letters = "abcdefghjkmnpqrstvwxyz"
     first = letters[drawn[0] % len(letters)]
@@ -40,14 +40,14 @@ def new_id(random_bytes: Callable[[int], bytes]) -> str:
 
 
 def batch_id(day: str, random_bytes: Callable[[int], bytes]) -> str:
-    """A batch id as people read it: the day as YYMMDD and four characters."""
+    """A readable batch id: the day as YYMMDD and four characters."""
     return f"{day}-" + "".join(ID_ALPHABET[byte % len(ID_ALPHABET)] for byte in random_bytes(4))
 
 
 def batch_label(batch: str, agents: Sequence[str]) -> str:
-    """What people call a batch: the prefix that its agents' names share; else its id, without its date.
+    """The name of a batch: the common prefix of its agents' names, else its id without the date.
 
-    A fan-out keeps its name when one of its agents is renamed, or another comes to it.
+    A fan-out keeps its name if one of its agents is renamed or another one joins it.
     """
     found = [match[1] for match in map(_SUFFIXED.fullmatch, agents) if match is not None]
     are_all = len(found) == len(agents)
@@ -70,7 +70,7 @@ def suffixes() -> Iterator[str]:
 
 
 def check_text(text: str, what: str) -> str:
-    """The text if it is Unicode; arguments and paths may hold bytes that are none, and the store cannot."""
+    """Refuse text that is not Unicode: arguments and paths can contain other bytes, the store cannot."""
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -85,9 +85,9 @@ def check_count(count: int) -> int:
 
 
 def check_branch(name: str, what: str = "a branch name") -> str:
-    """The name if git accepts it as a branch, else an error that says what is wrong with it.
+    """Return a name that git accepts as a branch; raise an error that says what is wrong with any other.
 
-    Other names follow the same rules, so that whatever is called so can be given wherever a branch can.
+    Names of agents follow the same rules, so that a name is valid wherever a branch is.
     """
     problem = _branch_problem(name)
     if problem:
@@ -119,5 +119,5 @@ def _branch_problem(name: str) -> str:
 
 
 def is_pattern(name: str) -> bool:
-    """Whether it may mean several: a wildcard is in it."""
+    """Whether a name is a glob."""
     return any(mark in name for mark in "*?[")

@@ -1,4 +1,4 @@
-"""Where files live; one function per place.
+"""Paths of all files and folders; one function per place.
 
 Folders are made 0700 when first asked for. Nothing here reads or writes a file's content.
 """
@@ -26,14 +26,14 @@ def _home() -> Path:
     except RuntimeError:
         raise FleetError("there is no home folder", hint="set HOME") from None
     if not os.environ.get("HOME", "/").startswith("/"):
-        # It would be another folder wherever one is, and an empty one is the root of all.
-        raise FleetError("HOME is no absolute path", hint="set HOME to your home folder")
+        # A relative HOME depends on the current folder; an empty one means /.
+        raise FleetError("HOME is not an absolute path", hint="set HOME to your home folder")
     return home
 
 
 def private(folder: Path) -> Path:
-    """The folder, made with its parents so that only its owner can enter."""
-    if os.path.isdir(folder):  # noqa: PTH112 - asked for every agent, several times a second
+    """Create a folder and its parents, accessible only to its owner."""
+    if os.path.isdir(folder):  # noqa: PTH112 - called for every agent, several times a second
         return folder
     missing = [level for level in (folder, *folder.parents) if not level.exists()]
     for level in reversed(missing):
@@ -59,32 +59,32 @@ def lock(agent_id: str) -> Path:
 
 
 def killed(agent_id: str) -> Path:
-    """There while the agent is killed."""
+    """Exists while the agent is killed."""
     return agent(agent_id) / "killed.json"
 
 
 def run(agent_id: str, number: int) -> Path:
-    """What the holder of one run writes."""
+    """The folder of one run, written by its holder."""
     return agent(agent_id) / str(number)
 
 
 def last_look() -> Path:
-    """Until when somebody has looked at the dashboard."""
+    """The time of the last look at the dashboard."""
     return state() / "last-look.json"
 
 
 def approvals() -> Path:
-    """What was decided about agents' requests."""
+    """The log of permission decisions."""
     return state() / "approvals.jsonl"
 
 
 def log() -> Path:
-    """Our own diagnostics, not an agent's output."""
+    """Diagnostics of fleet-tui itself, not output of agents."""
     return private(state() / "log")
 
 
 def cache() -> Path:
-    """What can be made again at any time."""
+    """Data that can be recreated at any time."""
     return private(_xdg("XDG_CACHE_HOME", ".cache") / "fleet-tui")
 
 
@@ -101,7 +101,7 @@ def project_config(project: Path) -> Path:
 
 
 def worktrees(project: Path, name: str) -> Path:
-    """The default folder of a project's worktrees; the hash keeps two projects of one name apart."""
+    """The default folder of a project's worktrees; the hash distinguishes projects of the same name."""
     import hashlib
 
     digest = hashlib.sha256(os.fsencode(project)).hexdigest()[:8]
@@ -114,7 +114,7 @@ def trash(worktree_folder: Path) -> Path:
 
 
 def sockets() -> Path:
-    """A folder for sockets that is short, ours alone, and not a link somebody else planted."""
+    """A folder for sockets: a short path, owned by this user, and not a link that another user planted."""
     import tempfile
 
     runtime = os.environ.get("XDG_RUNTIME_DIR", "")

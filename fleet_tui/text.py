@@ -9,8 +9,11 @@ around them, so every face passes such text through one of these functions befor
 - `block`: several lines, for a command or program output;
 - `in_sequence`: one line for the inside of a control sequence;
 - `pictured`: several lines for an agent's own terminal, with control characters shown as pictures;
+- `visible`: one line with every hidden character spelled out, for text that a user is asked to trust;
 - `blanked`: cells of an emulated screen, whose widths are known and must not change;
 - `to_json`: what `--json` prints.
+
+`cut` limits the length of text that is safe already.
 
 Markup is not handled here: widgets take plain text or `Content`, never a markup string.
 """
@@ -71,9 +74,25 @@ def pictured(text: str) -> str:
     return text.replace("\r\n", "\n").translate(_PICTURES)
 
 
+def visible(text: str) -> str:
+    """Put text on one line and spell out every character that cannot be seen: ␛, U+202E."""
+    return "".join(char if char.isprintable() else _spelled_out(ord(char)) for char in text)
+
+
+def _spelled_out(code: int) -> str:
+    if code < 0x20:
+        return chr(0x2400 + code)
+    return "␡" if code == 0x7F else f"U+{code:04X}"
+
+
 def blanked(text: str) -> str:
     """Replace each control character by a space and drop direction controls, which take no cell."""
     return _REORDERING.sub("", _CONTROLS.sub(" ", text))
+
+
+def cut(text: str, limit: int) -> str:
+    """At most so many characters, with an ellipsis if some are left out."""
+    return text if len(text) <= limit else text[: limit - 1].rstrip() + "…"
 
 
 def to_json(value: object, *, indent: int | None = None) -> str:

@@ -1,4 +1,4 @@
-"""What every test stands on: a home of its own, and nothing left running or listening afterwards."""
+"""Fixtures of every test: a home of its own, a repository, a fleet, and a check that nothing is left running."""
 
 from __future__ import annotations
 
@@ -19,11 +19,13 @@ from hypothesis import HealthCheck, settings
 from syrupy.report import SnapshotReport
 from syrupy.utils import is_xdist_worker
 
-from fleet_tui import paths, processes
+from fleet_tui import paths
 from fleet_tui.fleet import Fleet
-from fleet_tui.holder import is_held
+from fleet_tui.holder.lock import is_held
 from fleet_tui.models import Agent
-from tests.holders import MARK, forker_pid
+from fleet_tui.system import agent_processes, processes
+from tests.holder.holders import MARK, forker_pid
+from tests.watched_fleet import WatchedFleet
 
 GIT_IDENTITY = {
     "GIT_AUTHOR_NAME": "Test",
@@ -34,17 +36,19 @@ GIT_IDENTITY = {
 }
 MEMORY = Path("/dev/shm")
 MEMORY_BYTES = 2 * 1024**3
-"""What must be free there: a run of all tests takes a tenth of it."""
+"""Required free space; a full run uses a tenth of it."""
 
 
 NOWHERE = Path(os.devnull)
 LONGEST_NAME = 60
-"""Of an argument, in the name of a test."""
+"""Characters of an argument in the name of a test."""
 
 
 def _spare_the_machine() -> None:
-    """A run starts a thousand programs that import the package, and makes a hundred thousand files: compiled once and
-    kept in memory where the system allows both."""
+    """Compile modules once, and keep files in memory if there is room.
+
+    A run starts a thousand programs that import the package, and creates a hundred thousand files.
+    """
     sys.dont_write_bytecode = False
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     if "TMPDIR" not in os.environ and _has_room_for_programs(MEMORY):
@@ -63,8 +67,11 @@ _spare_the_machine()
 
 
 def _let_programs_be_interrupted() -> None:
-    """Tests that a shell runs in the background ignore interrupts, and with nohup hang-ups, and so would all that they
-    start and end that way."""
+    """Restore the default for SIGINT and SIGHUP.
+
+    A shell starts background jobs with SIGINT ignored, and nohup ignores SIGHUP; the programs that tests start would
+    inherit both.
+    """
     for number, usual in ((signal.SIGINT, signal.default_int_handler), (signal.SIGHUP, signal.SIG_DFL)):
         if signal.getsignal(number) is signal.SIG_IGN:
             signal.signal(number, usual)
@@ -76,7 +83,7 @@ settings.register_profile(
     "quick",
     max_examples=15,
     deadline=None,
-    # The home of each test is one for all examples.
+    # All examples of a test share its home.
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 settings.register_profile("thorough", parent=settings.get_profile("quick"), max_examples=400)
@@ -84,24 +91,33 @@ settings.load_profile("quick")
 
 
 def pytest_make_parametrize_id(val: object) -> str | None:
-    """The name of a test goes with every report of it and into the environment of all that it starts."""
+    """Shorten long arguments: the name of a test is part of every report, and of the environment of what the test starts."""
     if isinstance(val, str | bytes) and len(val) > LONGEST_NAME:
         return f"{ascii(val[:LONGEST_NAME])[:LONGEST_NAME]}…{len(val)}"
     return None
 
 
-def pytest_collection_finish() -> None:
-    """All that stays to the end, the tests themselves above all, need not be looked through for garbage again and
-    again: that took a third of the time of a test that opens a dashboard."""
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Freeze what lives until the end, and name the tests that are run again.
+
+    Scanning the collected tests for garbage again and again takes a third of the time of a test that opens a
+    dashboard.
+    """
+    if session.config.getoption("lf"):
+        for item in session.items:
+            # A line of its own, which .ci/run repeats at its end.
+            print(f"\nwarning: failed before, run again: {item.nodeid}", flush=True)
     gc.collect()
     gc.freeze()
     gc.set_threshold(50_000, 20, 20)
 
 
 def pytest_sessionfinish() -> None:
-    """At its end pytest collects garbage five times over; once is enough to find what was left open.
+    """Shorten the end of a run.
 
-    And each of its processes compares all pictures with all tests, for a report that only the first one shows."""
+    pytest collects garbage five times at its end; once is enough to find files that were left open. Each xdist worker
+    also compares all pictures with all tests, for a report that only the controller prints.
+    """
     gc.collect()
     gc.freeze()
     if is_xdist_worker():
@@ -110,9 +126,9 @@ def pytest_sessionfinish() -> None:
 
 @pytest.fixture(autouse=True)
 def home(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """A home of this test's own; whatever it left running is ended, and the test fails for it.
+    """A home directory for this test. A process that the test leaves running is killed, and the test fails.
 
-    A pure test has a home that nobody can write to: making one would take longer than most of them.
+    A pure test gets a home that cannot be written: creating one would take longer than most pure tests.
     """
     if request.node.get_closest_marker("pure"):
         monkeypatch.setenv("HOME", str(NOWHERE))
@@ -126,14 +142,14 @@ def home(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Ite
 
 
 def settle_in(home: Path, runtime: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let programs know this home and nothing of the user's."""
+    """Point the environment at this home, and remove the user's settings from it."""
     home.mkdir(exist_ok=True)
     for name in list(os.environ):
         if name.startswith(("FLEET_", "XDG_", "GIT_")):
             monkeypatch.delenv(name)
     monkeypatch.setenv("HOME", str(home))
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(runtime))
-    # What is made once for a machine need not be made anew in every test.
+    # Caches are made once per machine, not once per test.
     monkeypatch.setenv("XDG_CACHE_HOME", f"{tempfile.gettempdir()}/fleet-tui-test-cache-{os.getuid()}")
     monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(home / ".gitconfig"))
     for name, value in GIT_IDENTITY.items():
@@ -142,7 +158,7 @@ def settle_in(home: Path, runtime: Path, monkeypatch: pytest.MonkeyPatch) -> Non
 
 @contextlib.contextmanager
 def nothing_left(home: Path, runtime: Path) -> Iterator[None]:
-    """Whatever was begun at this home and still runs in the end is ended, and that is a failure."""
+    """Fail if a process that was started with this home still runs at the end, and kill it."""
     before = _pids()
     yield
     try:
@@ -153,7 +169,7 @@ def nothing_left(home: Path, runtime: Path) -> Iterator[None]:
 
 
 def _end_what_is_left(home: Path, before: set[int]) -> list[str]:
-    """Processes begun since that are of this test: by its home in their environment, or as a holder's of `start_holder`."""
+    """Kill processes of this test that started since: they have its home, or the mark of `start_holder`, in their environment."""
     marks = {f"HOME={home}".encode(), f"{MARK}={os.getpid()}".encode()}
     deadline = time.monotonic() + 3.0
     while left := [pid for pid in _pids() - before if _bears(pid, marks)]:
@@ -168,7 +184,7 @@ def _end_what_is_left(home: Path, before: set[int]) -> list[str]:
 
 
 def _pids() -> set[int]:
-    return {int(name) for name in os.listdir("/proc") if name.isdigit()}  # noqa: PTH208 - thousands of times
+    return {int(name) for name in os.listdir("/proc") if name.isdigit()}  # noqa: PTH208 - called thousands of times
 
 
 def _bears(pid: int, marks: set[bytes]) -> bool:
@@ -189,7 +205,7 @@ def _command(pid: int) -> str:
 
 @pytest.fixture(scope="session")
 def first_repository(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """What the repository of each test is a copy of: made by git once, without the examples of hooks."""
+    """The repository that each test gets a copy of: created once, without the sample hooks."""
     folder = tmp_path_factory.mktemp("first") / "project"
     folder.mkdir()
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("GIT_", "XDG_"))}
@@ -218,8 +234,10 @@ def git(folder: Path, *arguments: str) -> str:
 
 @pytest.fixture
 def fleet(repository: Path) -> Iterator[Fleet]:
-    """A real fleet in that repository; its agents are ended with the test."""
-    made = Fleet(repository)
+    """A real fleet in that repository; its agents are stopped at the end of the test."""
+    made = WatchedFleet(repository)
+    # Its first refresh creates the store, as a face does when it opens.
+    made.refresh()
     yield made
     end_all(made)
     made.close()
@@ -231,6 +249,6 @@ def end_all(fleet: Fleet) -> None:
 
 
 def processes_of(agent: Agent) -> list[int]:
-    """Everything that still runs of an agent, wherever it has gone."""
+    """All running processes of an agent, including those that left its process tree."""
     table = processes.snapshot()
-    return [pid for pid in processes.marked(agent.id, table, started_after=0) if table[pid].is_alive]
+    return [pid for pid in agent_processes.marked(agent.id, table, started_after=0) if table[pid].is_alive]

@@ -1,4 +1,4 @@
-"""Makes the pictures in screenshots/: the real dashboard on the agents of the tour.
+"""Takes the pictures in screenshots/: the real dashboard with the agents of the demo.
 
 python -m tests.screenshots
 """
@@ -12,15 +12,16 @@ from pathlib import Path
 
 from textual.pilot import Pilot
 
-from fleet_tui import demo
 from fleet_tui.fleet import Fleet
 from fleet_tui.models import Status
 from fleet_tui.tui.app import FleetApp
-from fleet_tui.tui.settings import Settings
+from fleet_tui.tui.demo import tour
+from fleet_tui.tui.settings import DashboardSettings
+from tests.places import REPOSITORY
 
-FOLDER = Path(__file__).parents[1] / "screenshots"
+FOLDER = REPOSITORY / "screenshots"
 EXPORT_COLORS = {"#292929": "background", "#c5c8c6": "foreground"}
-"""What Textual's export takes for the terminal's own colours, and the roles that the picture shows instead."""
+"""Colors that Textual's export uses for the terminal's own, and the theme colors to show instead."""
 WIDE, NARROW = (160, 45), (80, 24)
 
 
@@ -36,12 +37,18 @@ async def take(
     project: Path, name: str, size: tuple[int, int], *keys: str, theme: str = "fleet-dark"
 ) -> None:
     fleet = Fleet(project)
-    app = FleetApp(fleet, project, Settings(theme=theme))
+    app = FleetApp(fleet, project, DashboardSettings(theme=theme))
     async with app.run_test(size=size) as pilot:
-        desk = app.dashboard
-        await until(pilot, lambda: any(agent.status is Status.BLOCKED for agent in desk.state.agents))
-        await until(pilot, lambda: any(agent.status is Status.LIMITED for agent in desk.state.agents))
-        await until(pilot, lambda: len(desk.listed) == len(demo.AGENTS) and desk.sights.usage)
+        dashboard = app.dashboard
+        await until(
+            pilot, lambda: any(agent.status is Status.BLOCKED for agent in dashboard.view.state.agents)
+        )
+        await until(
+            pilot, lambda: any(agent.status is Status.LIMITED for agent in dashboard.view.state.agents)
+        )
+        await until(
+            pilot, lambda: len(dashboard.view.listed) == len(tour.AGENTS) and dashboard.view.live.usage
+        )
         await pilot.pause(1.0)
         for key in keys:
             await pilot.press(key)
@@ -67,7 +74,7 @@ async def take_all(project: Path) -> None:
 
 def main() -> None:
     FOLDER.mkdir(exist_ok=True)
-    with demo.staged() as project:
+    with tour.staged() as project:
         asyncio.run(take_all(project))
 
 

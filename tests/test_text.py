@@ -56,6 +56,20 @@ def test_pictures_leave_nothing_that_moves_a_cursor_or_turns_the_writing(said: s
 
 @given(ANYTHING)
 @example(HOSTILE)
+def test_what_a_user_agrees_to_hides_no_character(said: str) -> None:
+    shown = text.visible(said)
+
+    assert controls(shown) == []
+    assert all(char in shown for char in said if char.isprintable())
+    assert len(shown) >= len(said)
+
+
+def test_hidden_characters_are_shown_by_name() -> None:
+    assert text.visible("a\x1b\x7f\u202eb") == "a␛␡U+202Eb"
+
+
+@given(ANYTHING)
+@example(HOSTILE)
 def test_cells_of_a_screen_have_no_control_character(said: str) -> None:
     assert not re.search(r"[\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]", text.blanked(said))
 

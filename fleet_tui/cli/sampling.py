@@ -1,4 +1,7 @@
-"""CPU percent is a difference of two looks: the first is taken before the imports that a command needs."""
+"""Take the first CPU sample of `fleet list` early.
+
+CPU usage is the difference of two samples; the first is taken while the command still loads its modules.
+"""
 
 from __future__ import annotations
 
@@ -6,26 +9,27 @@ import time
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from fleet_tui.usage import Sampler
+    from fleet_tui.system.usage import Sampler
 
 SAMPLE_SECONDS = 0.05
-"""Two looks are at least this far apart."""
+"""The least time between the two samples."""
 
-_first_look: list[tuple[Sampler, float]] = []
+_first_sample: list[tuple[Sampler, float]] = []
 
 
 def primed() -> Sampler:
-    """A sampler that has looked so long ago that a second look says something."""
-    if not _first_look:
+    """A sampler whose first sample is old enough for a second one."""
+    if not _first_sample:
         prime()
-    sampler, at = _first_look[0]
+    sampler, at = _first_sample[0]
     time.sleep(max(0.0, at + SAMPLE_SECONDS - time.monotonic()))
     return sampler
 
 
 def prime() -> None:
-    from fleet_tui.usage import Sampler
+    """Take the first sample."""
+    from fleet_tui.system.usage import Sampler
 
     sampler = Sampler()
     sampler.prime()
-    _first_look.append((sampler, time.monotonic()))
+    _first_sample.append((sampler, time.monotonic()))

@@ -1,8 +1,8 @@
-"""The only package that knows git; what is named here is all that the others may use.
+"""The only room that knows git. Other rooms use the names that are listed here, and no others.
 
-The git program checks files out and answers wherever libgit2 is wrong or slower; pygit2 is imported only
-when a diff is asked for, because loading it takes longer than most questions to git. For the same reason each
-module is loaded when something of it is first asked for.
+It runs the git program for checkouts and wherever libgit2 is wrong or slower. pygit2 is imported only for a diff,
+because its import takes longer than most git commands. For the same reason a module is imported at the first use of one
+of its names. This room decides nothing about agents and never opens the store.
 """
 
 from __future__ import annotations
@@ -12,174 +12,60 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from fleet_tui.git.archive import archive_of, archives
-    from fleet_tui.git.changes import DiffStat, FileChange, Kind, diff_stat, dirty, ignored, status
-    from fleet_tui.git.creation import WorktreePlan, add, plan, plan_many, undo_add
-    from fleet_tui.git.entries import Changed, link_problem, link_problems, lock, relink, unlock
-    from fleet_tui.git.leftovers import bring_back, idle_branches, put_aside
-    from fleet_tui.git.plain import Place, place_at, place_of
-    from fleet_tui.git.program import GitFailed, Unwanted
+    from fleet_tui.git.changes import ChangeKind, DiffStat, FileChange, diff_stat, ignored, status
+    from fleet_tui.git.creation import WorktreePlan, add, plan, plan_many, roll_back_add
+    from fleet_tui.git.emptying import (
+        empty_trashed,
+        how_to_restore,
+        is_half_deleted,
+        saved_refs,
+        trash_contents,
+    )
+    from fleet_tui.git.entries import WorktreeChanged, link_problem, link_problems, lock, relink, unlock
+    from fleet_tui.git.ignore_patterns import IgnorePattern
+    from fleet_tui.git.plain import GitPlaces, place_at, place_of
+    from fleet_tui.git.program import GitCancelled, GitFailed
     from fleet_tui.git.repository import (
         Repository,
         Worktree,
-        begin,
         branch_names,
         discover,
+        ensure_repository,
         init,
         moved_to,
         prune,
         repair,
         worktrees,
     )
-    from fleet_tui.git.startpoints import base, bases, tree_size
-    from fleet_tui.git.trash import (
-        Restored,
-        Trashed,
-        contents,
-        empty,
-        find,
-        from_trash,
-        how_to_restore,
-        is_half_deleted,
-        remember,
-        saved_refs,
-        to_trash,
-        trashed,
-    )
+    from fleet_tui.git.startpoints import start_point, start_points, tree_size
+    from fleet_tui.git.trash import RestoredWorktree, from_trash, to_trash
+    from fleet_tui.git.trash_records import TrashedWorktree, find_trashed, restore_record, trashed
+    from fleet_tui.git.unused_branches import idle_branches, restore_branch, set_branch_aside
 
-__all__ = [
-    "Changed",
-    "DiffStat",
-    "FileChange",
-    "GitFailed",
-    "Kind",
-    "Place",
-    "Repository",
-    "Restored",
-    "Trashed",
-    "Unwanted",
-    "Worktree",
-    "WorktreePlan",
-    "add",
-    "archive_of",
-    "archives",
-    "base",
-    "bases",
-    "begin",
-    "branch_names",
-    "bring_back",
-    "contents",
-    "diff_stat",
-    "dirty",
-    "discover",
-    "empty",
-    "find",
-    "from_trash",
-    "how_to_restore",
-    "idle_branches",
-    "ignored",
-    "init",
-    "is_half_deleted",
-    "link_problem",
-    "link_problems",
-    "lock",
-    "moved_to",
-    "place_at",
-    "place_of",
-    "plan",
-    "plan_many",
-    "prune",
-    "put_aside",
-    "relink",
-    "remember",
-    "repair",
-    "saved_refs",
-    "status",
-    "to_trash",
-    "trashed",
-    "tree_size",
-    "undo_add",
-    "unlock",
-    "worktrees",
-]
-
-_HOMES = {
-    "archive": ("archive_of", "archives"),
-    "changes": (
-        "DiffStat",
-        "FileChange",
-        "Kind",
-        "diff_stat",
-        "dirty",
-        "ignored",
-        "status",
-    ),
-    "creation": (
-        "WorktreePlan",
-        "add",
-        "plan",
-        "plan_many",
-        "undo_add",
-    ),
-    "entries": (
-        "Changed",
-        "link_problem",
-        "link_problems",
-        "lock",
-        "relink",
-        "unlock",
-    ),
-    "plain": (
-        "Place",
-        "place_at",
-        "place_of",
-    ),
-    "leftovers": (
-        "bring_back",
-        "idle_branches",
-        "put_aside",
-    ),
-    "program": (
-        "GitFailed",
-        "Unwanted",
-    ),
-    "repository": (
-        "Repository",
-        "Worktree",
-        "begin",
-        "branch_names",
-        "discover",
-        "init",
-        "moved_to",
-        "prune",
-        "repair",
-        "worktrees",
-    ),
-    "startpoints": (
-        "base",
-        "bases",
-        "tree_size",
-    ),
-    "trash": (
-        "Restored",
-        "Trashed",
-        "contents",
-        "empty",
-        "find",
-        "from_trash",
-        "how_to_restore",
-        "is_half_deleted",
-        "remember",
-        "saved_refs",
-        "to_trash",
-        "trashed",
-    ),
+MODULES = {
+    "archive": "archive_of archives",
+    "changes": "ChangeKind DiffStat FileChange diff_stat ignored status",
+    "creation": "WorktreePlan add plan plan_many roll_back_add",
+    "emptying": "trash_contents empty_trashed how_to_restore is_half_deleted saved_refs",
+    "entries": "WorktreeChanged link_problem link_problems lock relink unlock",
+    "ignore_patterns": "IgnorePattern",
+    "plain": "GitPlaces place_at place_of",
+    "program": "GitFailed GitCancelled",
+    "repository": "Repository Worktree ensure_repository branch_names discover init moved_to prune repair worktrees",
+    "startpoints": "start_point start_points tree_size",
+    "trash": "RestoredWorktree from_trash to_trash",
+    "trash_records": "TrashedWorktree find_trashed restore_record trashed",
+    "unused_branches": "restore_branch idle_branches set_branch_aside",
 }
+"""Where each name is, as type checkers read it above; a test holds the two together."""
 
 
-def __getattr__(name: str) -> Any:
-    for home, names in _HOMES.items():
-        if name in names:
-            found = getattr(import_module(f"{__name__}.{home}"), name)
-            globals()[name] = found
-            return found
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+if not TYPE_CHECKING:  # so that a type checker reports a name that is not there
+
+    def __getattr__(name: str) -> Any:
+        for home, names in MODULES.items():
+            if name in names.split():
+                found = getattr(import_module(f"{__name__}.{home}"), name)
+                globals()[name] = found
+                return found
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

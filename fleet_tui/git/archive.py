@@ -1,7 +1,7 @@
-"""Keeps the ignored files of an emptied worktree in a tar file beside its trash record.
+"""Archive the ignored files of an emptied worktree in a tar file beside its trash record.
 
-Ignored files never become git objects: they may be secrets, and a repository is pushed. A tar file of the user's own is
-private, and is gone when it is deleted.
+Ignored files never become git objects: they may be secrets, and a repository is pushed. A tar file is private to the
+user, and deleting it removes them for good.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ SUFFIX = ".ignored.tar"
 
 
 def archive_of(path: Path) -> Path:
-    """Where the archive of a worktree in the trash is, or would be."""
+    """The path of the archive of a worktree in the trash, whether it exists or not."""
     return path.with_name(f"{path.name}{SUFFIX}")
 
 
@@ -27,11 +27,11 @@ def archives(trash: Path) -> list[Path]:
 
 
 def pack(folder: Path, names: Sequence[str], archive: Path) -> None:
-    """Write these files and folders into a tar file: all of them, or nothing and an error.
+    """Write files and folders into a tar file: all of them, or none and an error.
 
-    Links are stored as links; of a FIFO, only its name is stored, so reading it cannot hang; sockets are left out.
+    Links are stored as links, FIFOs by name alone, because reading one would block; sockets are left out.
     """
-    import tarfile  # here, because it loads every compression library
+    import tarfile  # deferred: it imports every compression library
 
     draft = _draft(archive)
     try:
@@ -50,13 +50,13 @@ def pack(folder: Path, names: Sequence[str], archive: Path) -> None:
             draft.unlink()
         why = (error.strerror if isinstance(error, OSError) else "") or str(error)
         raise FleetError(
-            f"the ignored files of {folder} cannot be kept in {archive}: {why}",
-            hint="nothing was deleted; make room, or delete files there that you do not need",
+            f"the ignored files of {folder} cannot be saved in {archive}: {why}",
+            hint="nothing was deleted; free disk space, or delete ignored files that you do not need",
         ) from error
 
 
 def discard_archive(path: Path) -> None:
-    """Delete the archive of a worktree in the trash, finished or not."""
+    """Delete the archive of a worktree in the trash, complete or not."""
     archive_of(path).unlink(missing_ok=True)
     _draft(archive_of(path)).unlink(missing_ok=True)
 

@@ -1,8 +1,8 @@
-"""What has changed in a worktree: against its index, its HEAD and the commit that it started from.
+"""Changes in a worktree: against its index, its HEAD and the commit that it started from.
 
-Only reads, and takes no lock: the agent in the worktree may be running git at the same moment.
-Runs no program that a configuration names: libgit2 never does, and the git program is called by `plain`. So a file with
-a `filter` attribute (Git LFS) is compared by its size and times with the index, and its uncommitted lines are not counted.
+Only reads and takes no lock, because the agent in the worktree may run git at the same moment. Runs no program that a
+configuration names: libgit2 never does, and the git program is called through `plain`. So a file with a `filter`
+attribute (Git LFS) is compared with the index by size and times, and its uncommitted lines are not counted.
 """
 
 from __future__ import annotations
@@ -13,17 +13,17 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal
 
-from fleet_tui.git.plain import Place, answer, look
-from fleet_tui.values import dataclass
+from fleet_tui.fast_dataclasses import dataclass
+from fleet_tui.git.plain import GitPlaces, plain_output, run_plain
 
 MOST_UNTRACKED = 1000
-"""Untracked files whose lines are counted; a forgotten build folder may hold a hundred thousand."""
+"""How many untracked files have their lines counted: a build folder that is not ignored may hold 100,000."""
 MOST_BYTES = 1 << 20
 
 _NO_FILTER = ("unspecified", "unset", "set")
-Kind = Literal["added", "modified", "deleted", "renamed", "type changed", "conflicted", "untracked"]
+ChangeKind = Literal["added", "modified", "deleted", "renamed", "type changed", "conflicted", "untracked"]
 
-_KINDS: dict[str, Kind] = {
+_KINDS: dict[str, ChangeKind] = {
     "A": "added",
     "M": "modified",
     "D": "deleted",
@@ -37,10 +37,10 @@ _KINDS: dict[str, Kind] = {
 
 @dataclass(frozen=True, slots=True)
 class DiffStat:
-    """How far a worktree, with everything uncommitted in it, is from its base."""
+    """The difference between a worktree, including uncommitted changes, and its base."""
 
     added: int
-    """Lines, those of untracked text files included, uncommitted ones of filtered files left out."""
+    """Lines, including those of untracked text files, without uncommitted lines of filtered files."""
     removed: int
     files: int
     """Tracked files that differ."""
@@ -52,32 +52,16 @@ class DiffStat:
 
 @dataclass(frozen=True, slots=True)
 class FileChange:
-    """One file that is not as HEAD has it."""
+    """One file that differs from HEAD."""
 
     path: str
-    kind: Kind
-    is_staged: bool
-    """Whether the index has it, perhaps only in part."""
+    kind: ChangeKind
 
 
-def status(place: Place) -> list[FileChange]:
+def status(place: GitPlaces) -> list[FileChange]:
     """Every changed or untracked file."""
-    return _status(place, "--untracked-files=all", "--find-renames")
-
-
-def dirty(place: Place) -> bool:
-    """Whether anything is uncommitted; ignored files and what is in submodules do not count."""
-    return bool(_status(place, "--untracked-files=normal", "--no-renames"))
-
-
-def ignored(place: Place, paths: Sequence[str], *, seconds: float) -> set[str]:
-    """Those of these files that git would ignore, tracked or not; GitFailed when that takes longer."""
-    done = look(place, "check-ignore", "--no-index", "-z", "--stdin", stdin="\0".join(paths), seconds=seconds)
-    return set(filter(None, done.stdout.split("\0")))
-
-
-def _status(place: Place, *options: str) -> list[FileChange]:
-    said = answer(place, "status", "--porcelain", "-z", "--ignore-submodules=dirty", *options)
+    options = ("--ignore-submodules=dirty", "--untracked-files=all", "--find-renames")
+    said = plain_output(place, "status", "--porcelain", "-z", *options)
     fields = said.split("\0")
     found = []
     while fields and fields[0]:
@@ -90,57 +74,67 @@ def _status(place: Place, *options: str) -> list[FileChange]:
     return [_change(code, path) for code, path in found if not (path in same and code == " M")]
 
 
+def ignored(place: GitPlaces, paths: Sequence[str], *, seconds: float) -> set[str]:
+    """Which of these files git would ignore, tracked or not. Raises GitFailed on a timeout."""
+    done = run_plain(
+        place, "check-ignore", "--no-index", "-z", "--stdin", stdin="\0".join(paths), seconds=seconds
+    )
+    return set(filter(None, done.stdout.split("\0")))
+
+
 def _change(code: str, path: str) -> FileChange:
     is_conflict = "U" in code or code in ("AA", "DD")
     kind = "conflicted" if is_conflict else _KINDS[code.strip()[0]]
-    return FileChange(path, kind, is_staged=code[0] not in " ?" and not is_conflict)
+    return FileChange(path, kind)
 
 
-def _filtered(place: Place, paths: list[str]) -> set[str]:
-    """Those of these files that have a filter: what git would store for them only a program knows."""
+def _filtered(place: GitPlaces, paths: list[str]) -> set[str]:
+    """Which of these files have a filter: only its program knows what git would store for them."""
     if not paths:
         return set()
-    said = answer(place, "check-attr", "-z", "--stdin", "filter", stdin="\0".join(paths) + "\0").split("\0")
+    said = plain_output(place, "check-attr", "-z", "--stdin", "filter", stdin="\0".join(paths) + "\0").split(
+        "\0"
+    )
     return {path for path, value in zip(said[::3], said[2::3], strict=False) if value not in _NO_FILTER}
 
 
-def same_by_stat(place: Place, paths: list[str]) -> set[str]:
-    """Filtered files that are as the index has them by size and times.
+def same_by_stat(place: GitPlaces, paths: list[str]) -> set[str]:
+    """Which of these files have a filter and match the index by size and times.
 
-    Git reads a file anew that was written in the same second as the index. Without its filter it would look changed;
-    with a copy of the index that is newer than all files, git compares nothing but size and times.
+    Git reads the content of a file that was written in the same second as the index, and without the filter it looks
+    changed. With a copy of the index that is newer than all files, git compares only size and times.
     """
     filtered = _filtered(place, paths)
     if not filtered:
         return set()
-    import tempfile  # here, because few repositories have filters
+    import tempfile  # deferred: few repositories have filters
 
     with tempfile.TemporaryDirectory(prefix="fleet-index-") as folder:
         copy = Path(folder) / "index"
         copy.write_bytes((place.own / "index").read_bytes())
         later = time.time() + 3600
         os.utime(copy, (later, later))
-        names = answer(
+        names = plain_output(
             place, "diff-files", "--name-only", "-z", "--ignore-submodules=all",
             variables={"GIT_INDEX_FILE": str(copy)},
         )  # fmt: skip
     return filtered - set(names.split("\0"))
 
 
-def diff_stat(place: Place, base: str) -> DiffStat:
-    """Everything since the worktree left its base: committed, staged, unstaged and untracked."""
+def diff_stat(place: GitPlaces, base: str) -> DiffStat:
+    """Count all changes since the base: committed, staged, unstaged and untracked."""
     return _with_libgit2(place, base) or _with_git(place, base)
 
 
-def _with_libgit2(place: Place, base: str) -> DiffStat | None:
-    """None where libgit2 cannot open the repository, or would be wrong about it. It knows hooks, filters and file
-    watchers by name only, and starts none."""
+def _with_libgit2(place: GitPlaces, base: str) -> DiffStat | None:
+    """Count with libgit2; None where it cannot open the repository or would be wrong about it. It runs no hook, filter
+    or file watcher."""
     import pygit2
     from pygit2.enums import DeltaStatus, DiffOption
 
     try:
         repo = pygit2.Repository(str(place.own))
-        # Whatever the entry and `core.worktree` say.
+        # Overrides the entry and `core.worktree`.
         repo.workdir = str(place.work_tree)
         if "core.sparsecheckout" in repo.config and repo.config.get_bool("core.sparsecheckout"):
             return None
@@ -170,12 +164,12 @@ def _with_libgit2(place: Place, base: str) -> DiffStat | None:
     )
 
 
-def _with_git(place: Place, base: str) -> DiffStat:
-    start = answer(place, "rev-parse", "--verify", "--end-of-options", base + "^{commit}").strip()
-    fork = look(place, "merge-base", "HEAD", start).stdout.strip() or start
+def _with_git(place: GitPlaces, base: str) -> DiffStat:
+    start = plain_output(place, "rev-parse", "--verify", "--end-of-options", base + "^{commit}").strip()
+    fork = run_plain(place, "merge-base", "HEAD", start).stdout.strip() or start
     rows = _line_counts(place, fork)
     changes = status(place)
-    counts = look(place, "rev-list", "--left-right", "--count", f"{start}...HEAD").stdout.split()
+    counts = run_plain(place, "rev-list", "--left-right", "--count", f"{start}...HEAD").stdout.split()
     filtered = _filtered(place, list(rows))
     if filtered:
         staged, changed = _line_counts(place, fork, "--cached"), {change.path for change in changes}
@@ -198,11 +192,13 @@ def _with_git(place: Place, base: str) -> DiffStat:
     )
 
 
-def _line_counts(place: Place, commit: str, *options: str) -> dict[str, tuple[int, int]]:
-    """Lines added and removed in each file since a commit; none in a binary one."""
+def _line_counts(place: GitPlaces, commit: str, *options: str) -> dict[str, tuple[int, int]]:
+    """Lines added and removed in each file since a commit; 0 for a binary file."""
     how = ("--numstat", "-z", "--no-renames", "--no-ext-diff", "--no-textconv", "--ignore-submodules=dirty")
     rows = [
-        row.split("\t", 2) for row in answer(place, "diff", *how, *options, commit, "--").split("\0") if row
+        row.split("\t", 2)
+        for row in plain_output(place, "diff", *how, *options, commit, "--").split("\0")
+        if row
     ]
     return {path: (0, 0) if added == "-" else (int(added), int(removed)) for added, removed, path in rows}
 

@@ -1,7 +1,7 @@
-"""Makes a worktree with its branch, or nothing at all, also when it is killed half-way.
+"""Create a worktree with its branch, all or nothing, and roll back a creation that was interrupted.
 
-Owns the checks beforehand, the checkout by git's own hands (filters, LFS, sparse checkout and hooks come
-right that way) and the undoing. Starts as few processes as it can: every one is time before an agent runs.
+Owns the checks beforehand, the checkout and the rollback. The git program does the checkout, so that filters, LFS,
+sparse checkout and hooks work as usual. It spawns as few processes as it can: each delays the start of an agent.
 """
 
 from __future__ import annotations
@@ -16,8 +16,18 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from fleet_tui.errors import FleetError, NotFound, Refused
-from fleet_tui.git.entries import Admin, admin_of, admins, connect, read_line, real, remove_tree, write
-from fleet_tui.git.plain import Place, answer
+from fleet_tui.fast_dataclasses import dataclass
+from fleet_tui.git.entries import (
+    WorktreeEntry,
+    admin_of,
+    admins,
+    connect,
+    read_line,
+    real,
+    remove_tree,
+    write,
+)
+from fleet_tui.git.plain import GitPlaces, plain_output
 from fleet_tui.git.program import (
     COMMIT,
     TRIES,
@@ -31,10 +41,9 @@ from fleet_tui.git.program import (
     run,
 )
 from fleet_tui.git.repository import Branch, Repository, branches
-from fleet_tui.values import dataclass
 
-UNDO_PATIENCE = 10.0
-"""Seconds to wait for a git that outlived the launcher which had started it."""
+WRITER_SECONDS = 10.0
+"""How long a rollback waits for a git process that outlived its launcher."""
 
 _HERE = re.compile(r"(?:HEAD|@)(?=[~^]|$)")
 _BRANCH_TAKEN = re.compile(r"a branch named .* already exists|reference already exists", re.IGNORECASE)
@@ -42,11 +51,11 @@ _BRANCH_TAKEN = re.compile(r"a branch named .* already exists|reference already 
 
 @dataclass(frozen=True, slots=True)
 class WorktreePlan:
-    """A worktree that could be made when it was checked."""
+    """A worktree that passed the checks and can be created."""
 
     branch: str
     base: str
-    """The commit to start from; of a branch that exists, its tip unless a base was named."""
+    """The commit to start from; for an existing branch its tip, unless the user named a base."""
     path: Path
     makes_branch: bool
 
@@ -54,17 +63,17 @@ class WorktreePlan:
 def plan(
     repo: Repository, branch: str, *, base: str = "", existing: bool = False, path: Path
 ) -> WorktreePlan:
-    """Check that a worktree can be made; with `existing`, one for a branch that is there already."""
+    """Check that a worktree can be created; with `existing`, for an existing branch."""
     return _plan(repo, [branch], [path], base, existing=existing)[0]
 
 
 def plan_many(
     repo: Repository, names: Sequence[str], paths: Sequence[Path], base: str = ""
 ) -> list[WorktreePlan]:
-    """Check a fan-out's worktrees together, also against each other."""
+    """Check the worktrees of a fan-out together, also against each other."""
     for name in names:
         if names.count(name) > 1:
-            raise Refused(f"branch {name!r} is wanted twice", hint="give each agent its own name")
+            raise Refused(f"branch {name!r} is requested twice", hint="give each agent its own name")
         for parent in _parents(name):
             if parent in names:
                 raise _clash(name, parent)
@@ -78,7 +87,7 @@ def _plan(
     taken = [path for path in paths if os.path.lexists(path)]
     if taken or len(set(paths)) != len(names):
         raise Refused(
-            f"the folder {(taken or paths)[0]} is already there", hint="choose another name, or move it away"
+            f"the folder {(taken or paths)[0]} already exists", hint="choose another name, or move it away"
         )
     parents = {parent for name in names for parent in _parents(name)}
     start, found_parents = resolve(repo, base, parents)
@@ -99,7 +108,7 @@ def _parents(name: str) -> list[str]:
 
 
 def resolve(repo: Repository, base: str, names: set[str]) -> tuple[str, set[str]]:
-    """The commit that a base names, and which of some branches exist, in at most one process."""
+    """The commit that a base names, and which of some branches exist, with at most one process."""
     wanted = sorted(names)
     questions = [f"refs/heads/{name}" for name in wanted]
     if base:
@@ -107,7 +116,7 @@ def resolve(repo: Repository, base: str, names: set[str]) -> tuple[str, set[str]
     if not questions:
         return repo.head, set()
     if "\n" in base:
-        raise NotFound("a base cannot have two lines", hint="name a branch, tag or commit")
+        raise NotFound("a base cannot span several lines", hint="name a branch, tag or commit")
     answers = lines(query(repo.git_dir, "cat-file", "--batch-check", stdin="\n".join(questions) + "\n"))
     found = {name for name, answer in zip(wanted, answers, strict=False) if COMMIT.match(answer)}
     if not base:
@@ -127,7 +136,7 @@ def _check_clash(name: str, parents: set[str], refs: Mapping[str, Branch]) -> No
 
 def _clash(name: str, other: str) -> Refused:
     return Refused(
-        f"branch {name!r} cannot be beside branch {other!r}: git needs one as a folder for the other",
+        f"branch {name!r} conflicts with branch {other!r}: git stores branches as paths, and one would be a folder of the other",
         hint="choose another name",
     )
 
@@ -135,7 +144,7 @@ def _clash(name: str, other: str) -> Refused:
 def _check_branch(name: str, ref: Branch | None, *, existing: bool) -> None:
     if ref is None:
         if existing:
-            raise NotFound(f"there is no branch {name!r}", hint="leave --existing out to make it")
+            raise NotFound(f"there is no branch {name!r}", hint="leave --existing out to create it")
         return
     if ref.checked_out_in:
         gone = "" if Path(ref.checked_out_in).exists() else ", which is gone"
@@ -149,7 +158,7 @@ def _check_branch(name: str, ref: Branch | None, *, existing: bool) -> None:
 
 def _taken(name: str) -> Refused:
     return Refused(
-        f"branch {name!r} exists already", hint="choose another name, or work on it with --existing"
+        f"branch {name!r} already exists", hint="choose another name, or work on it with --existing"
     )
 
 
@@ -162,11 +171,11 @@ def add(
     keep_open: Sequence[int] = (),
     is_unwanted: Callable[[], bool] | None = None,
 ) -> None:
-    """Check a worktree out; after any failure nothing of it is left.
+    """Create a worktree; roll everything back on failure.
 
-    Its entry in the repository is called `admin_name` unless that is taken. Git inherits the descriptors
-    in `keep_open`: locks on them last until it has ended, even when this process is killed. Once
-    `is_unwanted` says so, git is ended, however long its hooks would go on: Unwanted.
+    Its entry in the repository is called `admin_name` unless that is taken. Git inherits the descriptors in
+    `keep_open`: locks on them last until git ends, even if this process is killed. Once `is_unwanted` returns True, git
+    and its hooks are ended, and GitCancelled is raised.
     """
     for attempt in range(1, TRIES + 1):
         failed = _try_add(repo, plan, admin_name, lock_reason, keep_open, is_unwanted)
@@ -177,9 +186,9 @@ def add(
         if attempt == TRIES or not is_busy(failed):
             why = reason(failed)
             raise GitFailed(
-                f"git could not make the worktree of {plan.branch!r}: {why}",
-                # Git does not say why of a file that it had begun to write.
-                hint="is there room on the disk?" if why.startswith("unable to write file") else "",
+                f"git could not create the worktree of {plan.branch!r}: {why}",
+                # Git gives no reason for a write that fails half-way.
+                hint="check the free disk space" if why.startswith("unable to write file") else "",
             )
         pause(attempt)
 
@@ -192,7 +201,7 @@ def _try_add(
     keep_open: Sequence[int],
     is_unwanted: Callable[[], bool] | None,
 ) -> subprocess.CompletedProcess[str] | None:
-    """None, or what git said before everything it had made was taken away again."""
+    """One attempt: None on success, or git's result after the rollback."""
     what = ["--no-track", "-b", plan.branch, str(plan.path), plan.base]
     own_branch = plan.branch
     if not plan.makes_branch:
@@ -200,7 +209,7 @@ def _try_add(
         own_branch = ""
     folder = _make_folder(plan.path)
     try:
-        # The file-watching daemon that git may start would inherit the locks and hold them for ever.
+        # The fsmonitor daemon that git may start would inherit the locks and hold them forever.
         command = ("-c", "core.fsmonitor=false", "worktree", "add", "--quiet", *what)
         done = run(repo.root, *command, keep_open=(folder, *keep_open), is_unwanted=is_unwanted, trusted=True)
         if done.returncode == 0:
@@ -220,34 +229,34 @@ def _try_add(
 
 
 def _make_folder(path: Path) -> int:
-    """Make the folder, so that it is surely ours, and lock it for as long as a git of ours is at work.
+    """Create the folder, which proves that it is ours, and lock it while our git works in it.
 
-    Git inherits the lock: when this process is killed, the checkout goes on, and so does the lock.
+    Git inherits the lock: if this process is killed, both the checkout and the lock go on.
     """
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.mkdir()
     except OSError as error:
         if os.path.lexists(path):
-            raise Refused(f"the folder {path} is already there", hint="choose another name") from error
-        raise FleetError(f"cannot make the folder {path}: {error.strerror}") from error
+            raise Refused(f"the folder {path} already exists", hint="choose another name") from error
+        raise FleetError(f"cannot create the folder {path}: {error.strerror}") from error
     folder = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    with contextlib.suppress(OSError):  # some network filesystems lock no folders
+    with contextlib.suppress(OSError):  # some network filesystems cannot lock folders
         fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
     return folder
 
 
-def _rename_admin(path: Path, name: str) -> Admin | None:
+def _rename_admin(path: Path, name: str) -> WorktreeEntry | None:
     admin = admin_of(path)
     if admin is None or admin.name == name or (admin.folder.parent / name).exists():
         return admin
-    renamed = Admin(admin.folder.rename(admin.folder.parent / name))
+    renamed = WorktreeEntry(admin.folder.rename(admin.folder.parent / name))
     connect(renamed, path)
     return renamed
 
 
 def _erase(git_dir: Path, path: Path, branch: str, base: str) -> None:
-    """Take away a folder, its entry, and the branch if it is still at base and used nowhere."""
+    """Delete a folder, its entry, and the branch if it is still at base and checked out nowhere."""
     if path.is_dir():
         remove_tree(path)
     for admin in _entries_for(git_dir, path):
@@ -259,8 +268,8 @@ def _erase(git_dir: Path, path: Path, branch: str, base: str) -> None:
         query(git_dir, "update-ref", "-d", f"refs/heads/{branch}", base)
 
 
-def _entries_for(git_dir: Path, path: Path) -> list[Admin]:
-    """The entry that names a folder, and one that was to be its and names nothing yet."""
+def _entries_for(git_dir: Path, path: Path) -> list[WorktreeEntry]:
+    """The entry that names a folder, and an unfinished one of its name that names no folder yet."""
     place = real(path)
     return [
         admin
@@ -269,38 +278,46 @@ def _entries_for(git_dir: Path, path: Path) -> list[Admin]:
     ]
 
 
-def undo_add(repo_root: Path, *, path: Path, branch: str, makes_branch: bool, base: str) -> None:
-    """Clean up after a creation that was killed anywhere; doing it again is harmless.
+def roll_back_add(
+    repo_root: Path,
+    *,
+    path: Path,
+    branch: str,
+    makes_branch: bool,
+    base: str,
+    seconds: float = WRITER_SECONDS,
+) -> None:
+    """Roll back a creation that was killed at any point. Idempotent.
 
-    A folder that holds anything but a part of the checkout and copies of files in the main work tree stays
-    as it is, with its entry and branch: Refused says what was found. So it does while a git that outlived
-    its launcher is still writing.
+    A folder that holds anything besides a part of the checkout and copies of files in the main work tree is kept,
+    with its entry and branch: Refused names what was found. It is also kept if a git process that outlived its
+    launcher still writes to it after `seconds`.
     """
     git_dir = Path(output(repo_root, "rev-parse", "--path-format=absolute", "--git-common-dir").rstrip("\n"))
     if path.is_symlink() or (path.exists() and not path.is_dir()):
         raise Refused(f"{path} is not a worktree", hint="move it away")
     for admin in _entries_for(git_dir, path):
         if not read_line(admin.folder / "commondir"):
-            # Every git that looks at all worktrees fails on an entry that was killed just here.
+            # Without this file every git command that lists worktrees fails.
             write(admin.folder / "commondir", "../..\n")
     tip = branches(git_dir, [branch]).get(branch)
     checkout = base if makes_branch or tip is None else tip.commit
     if path.is_dir():
-        _wait_for_writers(path)
+        _wait_for_writers(path, seconds)
         found = _head_elsewhere(git_dir, path, checkout) or _stray_file(git_dir, repo_root, path, checkout)
         if found:
             raise Refused(
                 f"{path} is kept: {found}", hint="look at it, then remove it with: git worktree remove"
             )
     if makes_branch:
-        # A git that was killed while it made the branch leaves its lock behind for ever.
+        # A git process that is killed while it creates a branch leaves its lock behind.
         (git_dir / f"refs/heads/{branch}.lock").unlink(missing_ok=True)
     _erase(git_dir, path, branch if makes_branch else "", base)
 
 
-def _wait_for_writers(path: Path) -> None:
+def _wait_for_writers(path: Path, seconds: float) -> None:
     folder = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
-    deadline = time.monotonic() + UNDO_PATIENCE
+    deadline = time.monotonic() + seconds
     try:
         while True:
             try:
@@ -321,22 +338,22 @@ def _head_elsewhere(git_dir: Path, path: Path, commit: str) -> str:
     entries = _entries_for(git_dir, path)
     if not entries or not (path / ".git").exists():
         return ""
-    # Not by the folder's own `.git`, which an agent may have changed.
+    # Not through the folder's own `.git`, which an agent may have changed.
     here = {"GIT_DIR": str(entries[0].folder), "GIT_COMMON_DIR": str(git_dir)}
     done = run(path, "rev-parse", "--verify", "--quiet", "HEAD", variables=here)
-    head = done.stdout.strip().strip("0")  # all zeros until git knows better
+    head = done.stdout.strip().strip("0")  # all zeros before the checkout
     return f"it has commits of its own, up to {head[:10]}" if head and head != commit.strip("0") else ""
 
 
 def _stray_file(git_dir: Path, repo_root: Path, path: Path, commit: str) -> str:
-    """The first file that neither a checkout of the commit, cut off anywhere, nor a copy would have made."""
-    import tempfile  # here, because creating never needs it and loading it takes as long as asking git
+    """The first file that is neither from an interrupted checkout of the commit nor a copied file."""
+    import tempfile  # deferred: a creation does not need it, and its import takes as long as a git command
 
     with tempfile.TemporaryDirectory(prefix="fleet-index-") as temporary:
 
         def ask(*arguments: str) -> str:
             variables = {"GIT_INDEX_FILE": f"{temporary}/index"}
-            return answer(Place(git_dir, git_dir, path), *arguments, variables=variables)
+            return plain_output(GitPlaces(git_dir, git_dir, path), *arguments, variables=variables)
 
         ask("read-tree", commit)
         changes = ask("status", "--porcelain", "-z", "--untracked-files=all", "--ignored", "--no-renames")
@@ -355,15 +372,15 @@ def _stray_file(git_dir: Path, repo_root: Path, path: Path, commit: str) -> str:
 
 
 def _smudged(git_dir: Path, path: Path, names: list[str]) -> set[str]:
-    """Filtered files that are still as a checkout that came to its end has written them."""
+    """Filtered files that are unchanged since a completed checkout."""
     from fleet_tui.git.changes import same_by_stat
 
     entries = [entry for entry in _entries_for(git_dir, path) if (entry.folder / "index").exists()]
-    return same_by_stat(Place(git_dir, entries[0].folder, path), names) if entries else set()
+    return same_by_stat(GitPlaces(git_dir, entries[0].folder, path), names) if entries else set()
 
 
 def _content(path: Path) -> bytes | None:
-    """What a file holds or a link names; None for anything else."""
+    """The content of a file or the target of a link; None for anything else."""
     if path.is_symlink():
         return os.fsencode(path.readlink())
     return path.read_bytes() if path.is_file() else None

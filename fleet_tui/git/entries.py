@@ -1,35 +1,36 @@
-"""The small files by which git knows a linked worktree, read and written without starting git.
+"""Entries of linked worktrees: git's small files in repository and worktree, read and written without starting git.
 
-Owns the entry that a repository keeps for each worktree, the links between the two, and git's lock on it.
-Nothing here starts a program, and nothing here knows what is checked out.
+Owns the entry that a repository keeps for each worktree, the links between the two, and git's lock on it. Starts no
+program and knows nothing of what is checked out.
 """
 
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import stat
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from fleet_tui.errors import NotFound, Refused
-from fleet_tui.values import dataclass
+from fleet_tui.errors import FleetError, NotFound, Refused
+from fleet_tui.fast_dataclasses import dataclass
 
 if TYPE_CHECKING:
     from fleet_tui.models import Agent
 
 
 MOST_LINK = 8192
-"""Bytes of a `.git` file that are read: it holds one path."""
+"""How many bytes of a `.git` file are read: it holds one path."""
 
 
-class Changed(Refused):
-    """A worktree's `.git` no longer names the entry that was made for it; the message says what was found."""
+class WorktreeChanged(Refused):
+    """A worktree's `.git` no longer names the entry that was created for it; the message says what it holds."""
 
 
 @dataclass(frozen=True, slots=True)
-class Admin:
+class WorktreeEntry:
     """The folder that a repository keeps for one linked worktree: its HEAD, index, lock and link."""
 
     folder: Path
@@ -45,7 +46,7 @@ class Admin:
 
     @property
     def link(self) -> str:
-        """What the `gitdir` file says, empty when git was killed before it was written."""
+        """The content of the `gitdir` file; empty if git was killed before it wrote it."""
         return read_line(self.folder / "gitdir")
 
     @property
@@ -53,45 +54,45 @@ class Admin:
         return Path(os.path.normpath(self.folder / self.link)).parent if self.link else None
 
 
-def admin_of(worktree: Path) -> Admin | None:
-    """The entry that a worktree names, whether or not it is still there; None if it names none."""
+def admin_of(worktree: Path) -> WorktreeEntry | None:
+    """The entry that a worktree names, whether it exists or not; None if it names none."""
     line = read_link(worktree / ".git")
     if not line.startswith("gitdir: "):
         return None
     folder = Path(os.path.normpath(worktree / line.removeprefix("gitdir: ")))
-    return Admin(folder) if folder.parent.name == "worktrees" else None
+    return WorktreeEntry(folder) if folder.parent.name == "worktrees" else None
 
 
 def read_link(path: Path) -> str:
-    """What a `.git` file says; empty for anything else."""
+    """The content of a `.git` file; empty for anything else."""
     try:
         return read_line(path, MOST_LINK)
     except OSError:
         return ""
 
 
-def entry(git_dir: Path, worktree: Path, mark: str = "") -> Admin:
-    """The entry that was made for a worktree, whether or not it is there: by the folder's name, or, if the folder
-    was moved, by the mark that the entry's name ends with. What is in the worktree has no say."""
-    named = Admin(git_dir / "worktrees" / worktree.name)
+def entry(git_dir: Path, worktree: Path, mark: str = "") -> WorktreeEntry:
+    """The entry that was created for a worktree, whether it exists or not: by the folder's name, or, if the folder was
+    moved, by the mark at the end of the entry's name. Ignores what the worktree contains."""
+    named = WorktreeEntry(git_dir / "worktrees" / worktree.name)
     if mark and not named.folder.is_dir():
         return next((admin for admin in admins(git_dir) if admin.name.endswith(mark)), named)
     return named
 
 
-def linked(git_dir: Path, worktree: Path, mark: str = "") -> Admin:
-    """The entry that was made for a worktree; Changed if the two no longer belong together.
+def linked(git_dir: Path, worktree: Path, mark: str = "") -> WorktreeEntry:
+    """The entry that was created for a worktree. Raises WorktreeChanged if the two no longer belong together.
 
-    A report, not a guard: the worktree may change right afterwards, so use only what is returned here.
+    A report, not a guard: the worktree may change right afterwards, so use only the returned entry.
     """
     problem = link_problem(git_dir, worktree, mark)
     if problem:
-        raise Changed(f"{worktree.name}: {problem}", hint="fleet list --repair connects it again")
+        raise WorktreeChanged(f"{worktree.name}: {problem}", hint="repair it with: fleet list --repair")
     return entry(git_dir, worktree, mark)
 
 
 def link_problem(git_dir: Path, worktree: Path, mark: str = "") -> str:
-    """Why a worktree does not lead to the entry that was made for it, in a few words; empty if it does, also where git
+    """Why a worktree does not lead to the entry that was created for it, in a few words; empty if it does, also if git
     has pruned that entry."""
     if _is_as_made(str(git_dir), str(worktree)):
         return ""
@@ -112,15 +113,15 @@ def link_problem(git_dir: Path, worktree: Path, mark: str = "") -> str:
 
 
 def _is_as_made(git_dir: str, worktree: str) -> bool:
-    """Whether link and entry are to the letter as git writes them, as nearly all are: asked of every agent at every
-    listing, and much quicker than to find out what is wrong."""
+    """Whether link and entry are byte by byte as git writes them, as nearly all are. A fast path, because every listing
+    checks every agent."""
     made = f"{git_dir}/worktrees/{os.path.basename(worktree)}"  # noqa: PTH119 - a path object takes longer
     is_linked = _read_at_once(f"{worktree}/.git") == os.fsencode(f"gitdir: {made}\n")
     return is_linked and _read_at_once(f"{made}/commondir") == b"../..\n"
 
 
 def _read_at_once(path: str) -> bytes:
-    """The beginning of a file; nothing where there is something else, such as a symbolic link or a pipe."""
+    """The beginning of a regular file; empty for anything else, such as a symbolic link or a FIFO."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
     except OSError:
@@ -133,14 +134,14 @@ def _read_at_once(path: str) -> bytes:
         os.close(descriptor)
 
 
-def _is_common(admin: Admin) -> bool:
-    """Whether an entry leads to the repository that it is in."""
+def _is_common(admin: WorktreeEntry) -> bool:
+    """Whether an entry leads to the repository that contains it."""
     said = read_link(admin.folder / "commondir")
     return said == "../.." or _is_same(admin.folder / said, admin.git_dir)
 
 
 def link_problems(git_dirs: Mapping[str, Path], agents: Iterable[Agent]) -> dict[str, str]:
-    """`link_problem` of those agents that have one, by id; `git_dirs` are their repositories by our records."""
+    """The `link_problem` of each agent that has one, by id; `git_dirs` are their repositories by our records."""
     found = {}
     for agent in agents:
         git_dir = git_dirs.get(agent.id)
@@ -158,8 +159,8 @@ def _is_same(one: Path, other: Path) -> bool:
 
 
 def relink(git_dir: Path, worktree: Path, mark: str = "") -> bool:
-    """Connect a worktree with the entry that was made for it again; False where that is gone, or the worktree is a
-    link or its `.git` a folder."""
+    """Reconnect a worktree with the entry that was created for it; False if that is gone, the worktree is a link, or its
+    `.git` is a folder."""
     made = entry(git_dir, worktree, mark)
     link = worktree / ".git"
     if worktree.is_symlink() or not made.folder.is_dir() or (link.is_dir() and not link.is_symlink()):
@@ -168,16 +169,18 @@ def relink(git_dir: Path, worktree: Path, mark: str = "") -> bool:
     return True
 
 
-def admins(git_dir: Path) -> list[Admin]:
-    """All entries of a repository, half-made ones included."""
+def admins(git_dir: Path) -> list[WorktreeEntry]:
+    """All entries of a repository, including unfinished ones."""
     try:
-        return [Admin(folder) for folder in sorted((git_dir / "worktrees").iterdir()) if folder.is_dir()]
+        return [
+            WorktreeEntry(folder) for folder in sorted((git_dir / "worktrees").iterdir()) if folder.is_dir()
+        ]
     except FileNotFoundError:
         return []
 
 
-def connect(admin: Admin, worktree: Path) -> None:
-    """Let entry and worktree name each other, in the way, absolute or relative, that the entry uses."""
+def connect(admin: WorktreeEntry, worktree: Path) -> None:
+    """Make entry and worktree name each other, with an absolute or relative path as the entry has it."""
     if not _is_common(admin):
         write(admin.folder / "commondir", "../..\n")
     is_relative = bool(admin.link) and not admin.link.startswith("/")
@@ -186,13 +189,13 @@ def connect(admin: Admin, worktree: Path) -> None:
     if is_relative:
         link, back = os.path.relpath(link, admin.folder), os.path.relpath(back, place)
     write(admin.folder / "gitdir", f"{link}\n")
-    # A link may lead to another worktree, or to any folder of the user's.
+    # A link may lead to another worktree or to any other folder of the user.
     if place.is_dir() and not place.is_symlink():
         write(place / ".git", f"gitdir: {back}\n")
 
 
 def lock(git_dir: Path, worktree: Path, reason: str, mark: str = "") -> None:
-    """Keep git from pruning or removing a worktree."""
+    """Lock a worktree, so that git does not prune or remove it."""
     write(_existing(git_dir, worktree, mark).folder / "locked", f"{reason}\n")
 
 
@@ -200,7 +203,7 @@ def unlock(git_dir: Path, worktree: Path, mark: str = "") -> None:
     (_existing(git_dir, worktree, mark).folder / "locked").unlink(missing_ok=True)
 
 
-def _existing(git_dir: Path, worktree: Path, mark: str) -> Admin:
+def _existing(git_dir: Path, worktree: Path, mark: str) -> WorktreeEntry:
     admin = entry(git_dir, worktree, mark)
     if not admin.folder.is_dir():
         raise NotFound(f"{worktree} is not a linked worktree")
@@ -208,7 +211,7 @@ def _existing(git_dir: Path, worktree: Path, mark: str) -> Admin:
 
 
 def read_line(path: Path, most: int = -1) -> str:
-    """A file's only line; empty if there is no such file. An agent may have put anything there: a pipe must not block."""
+    """A file's only line; empty if there is none. Never blocks: an agent may have put a FIFO there."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except FileNotFoundError:
@@ -222,17 +225,32 @@ def read_line(path: Path, most: int = -1) -> str:
 
 
 def write(path: Path, text: str) -> None:
-    """Replace a file in one step."""
+    """Replace a file in one step, keeping odd bytes of paths.
+
+    Unlike `system.files.replace`, with the permissions of the user's umask: other users of a shared repository read it.
+    """
     draft = path.with_name(f"{path.name}.fleet-{os.getpid()}")
     draft.unlink(missing_ok=True)
-    with draft.open("xb") as file:  # never through a link that was put in its place
+    with draft.open("xb") as file:  # never through a planted link
         file.write(text.encode("utf-8", "surrogateescape"))
     draft.replace(path)
 
 
+def rename_folder(old: Path, new: Path) -> None:
+    try:
+        old.rename(new)
+    except OSError as error:
+        if error.errno == errno.EXDEV:
+            raise Refused(
+                f"{old} and {new.parent} are on different filesystems, so an interrupted move could lose files",
+                hint="keep worktrees and trash on one filesystem",
+            ) from error
+        raise FleetError(f"cannot move {old} to {new}: {error.strerror}") from error
+
+
 def remove_tree(path: Path) -> None:
     """Delete a folder, read-only folders in it included."""
-    import shutil  # here, because it loads every compression library
+    import shutil  # deferred: it imports every compression library
 
     try:
         shutil.rmtree(path)
@@ -240,12 +258,12 @@ def remove_tree(path: Path) -> None:
         return
     except PermissionError:
         for folder, _, _ in os.walk(path):
-            # What cannot be changed cannot be deleted either, and is named then.
+            # If this fails, so does the deletion below, which names the folder.
             with contextlib.suppress(OSError):
                 Path(folder).chmod(0o700)
         shutil.rmtree(path)
 
 
 def real(path: Path) -> Path:
-    """As git writes it: links resolved, but the last part need not exist."""
+    """The path as git writes it: links resolved, although the last part need not exist."""
     return Path(os.path.realpath(path.parent)) / path.name

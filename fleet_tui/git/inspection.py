@@ -1,6 +1,6 @@
-"""Says what a worktree in the trash holds besides commits, and why it may have to stay there.
+"""Inspect a worktree in the trash: what it holds besides commits, and what keeps it from being emptied.
 
-Changes nothing: what it finds is shown by `fleet trash`, and decides whether a worktree may be emptied.
+Only reads. `fleet trash` shows the result, and emptying refuses while there are obstacles.
 """
 
 from __future__ import annotations
@@ -11,44 +11,44 @@ from pathlib import Path
 
 from fleet_tui.errors import FleetError
 from fleet_tui.git import plain
-from fleet_tui.git.entries import Admin
-from fleet_tui.git.plain import Place
+from fleet_tui.git.entries import WorktreeEntry
+from fleet_tui.git.plain import GitPlaces
 from fleet_tui.git.program import lines, run
-from fleet_tui.git.rescue import PLAIN, Desk
+from fleet_tui.git.rescue import PLAIN, IndexCopy
 from fleet_tui.git.survey import size_of, survey
-from fleet_tui.models import Contents, Ignored
+from fleet_tui.models import IgnoredFile, TrashContents
 
 _REMOTE_URL = re.compile(r"(?:https?|ssh|git)://|[\w.-]+@[\w.-]+:")
-"""A remote that is another machine; a path may be gone like any folder."""
+"""A remote on another machine; a local path may be deleted like any folder."""
 
 
-def look(admin: Admin, folder: Path, *, head: str, original: Path) -> Contents:
-    """What is in the folder; `original` is where it was before it was moved to the trash."""
+def inspect_trash(admin: WorktreeEntry, folder: Path, *, head: str, original: Path) -> TrashContents:
+    """Inspect a folder; `original` is its path before it was moved to the trash."""
     import tempfile
 
     found = survey(folder)
     obstacles = [(one.text, one.hint) for one in found.obstacles]
     if found.blocks_git:
-        return Contents(found.size, obstacles=tuple(obstacles))
+        return TrashContents(found.size, obstacles=tuple(obstacles))
     uncommitted: list[str] = []
-    ignored: list[Ignored] = []
+    ignored: list[IgnoredFile] = []
     with tempfile.TemporaryDirectory(prefix="fleet-index-") as temporary:
-        desk = Desk(admin, folder, original, Path(temporary) / "index")
+        saving = IndexCopy(admin, folder, original, Path(temporary) / "index")
         try:
-            desk.copy_index(head)
-            desk.stop_overlooking()
-            uncommitted, loose = desk.loose_files()
-            ignored = [Ignored(name, *size_of(folder / name)) for name in loose]
+            saving.copy_index(head)
+            saving.stop_overlooking()
+            uncommitted, loose = saving.loose_files()
+            ignored = [IgnoredFile(name, *size_of(folder / name)) for name in loose]
             for path in found.repositories:
                 is_ignored = any(f"{path}/".startswith(one.path) for one in ignored if one.path.endswith("/"))
-                if not desk.is_submodule(path) and _would_be_lost(folder / path, is_ignored=is_ignored):
+                if not saving.is_submodule(path) and _would_be_lost(folder / path, is_ignored=is_ignored):
                     obstacles.append(_repository(folder, path))
-            desk.check_submodules()
+            saving.check_submodules()
         except FleetError as error:
             obstacles.append((error.message, error.hint))
         except OSError as error:
             obstacles.append((f"{error.filename or folder} cannot be read: {error.strerror}", ""))
-    return Contents(
+    return TrashContents(
         found.size,
         tuple(sorted(uncommitted)),
         tuple(sorted(ignored, key=lambda one: (one.packed, one.path))),
@@ -57,22 +57,22 @@ def look(admin: Admin, folder: Path, *, head: str, original: Path) -> Contents:
 
 
 def _would_be_lost(repository: Path, *, is_ignored: bool) -> bool:
-    """Whether a repository inside a worktree is in no saved ref, and nowhere else either."""
+    """Whether deleting a repository inside a worktree would lose it: neither a saved ref nor a remote has it."""
     if is_ignored:
         return not _is_mere_clone(repository)
-    # A commit holds the files of a bare repository like any others, but of another repository only a commit's name.
+    # The saved ref holds the files of a bare repository, but only a commit id of one with a work tree.
     return os.path.lexists(repository / ".git")
 
 
 def _repository(folder: Path, path: str) -> tuple[str, str]:
     return (
         f"{folder} holds another repository in {path}",
-        "undo, and move that repository to a place of its own",
+        "undo, then move that repository elsewhere",
     )
 
 
 def _is_mere_clone(folder: Path) -> bool:
-    """Whether a remote on another machine has everything of a repository: no commit, change or file is its own."""
+    """Whether a remote on another machine has everything: no commit, change or untracked file is only here."""
     if not (folder / ".git").is_dir():
         return False
     urls = run(folder, "--git-dir", str(folder / ".git"), "config", "--get-regexp", r"^remote\..*\.url$")
@@ -84,6 +84,6 @@ def _is_mere_clone(folder: Path) -> bool:
         ("rev-list", "--max-count=1", *own),
         ("status", "--porcelain"),
     )
-    here = Place(folder / ".git", folder / ".git", folder)
-    answers = [plain.look(here, *PLAIN, *question) for question in questions]
+    here = GitPlaces(folder / ".git", folder / ".git", folder)
+    answers = [plain.run_plain(here, *PLAIN, *question) for question in questions]
     return all(answer.returncode == 0 and not answer.stdout for answer in answers)

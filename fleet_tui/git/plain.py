@@ -1,12 +1,12 @@
 """Run git on the files of a work tree without the repository's configuration.
 
 Git reads a work tree through filters, a file watcher and other programs that its configuration names, and an agent can
-write that configuration: in the worktree, behind a replaced `.git` file, and in the repository itself. So git is told
-all places (`GIT_DIR`, `GIT_WORK_TREE`, `GIT_OBJECT_DIRECTORY`), and is given a *view* as its common folder: links to the
-repository's refs, and a configuration of our own. Of the real configuration only a few values are passed on, none of
-which names a program (`_KEPT`). Attributes still say `filter=lfs`, but no such filter is defined.
+write that configuration: in the worktree, through a replaced `.git` file, and in the repository itself. So git gets all
+paths explicitly (`GIT_DIR`, `GIT_WORK_TREE`, `GIT_OBJECT_DIRECTORY`) and a *view* as its common folder: links to the
+repository's refs, and a configuration of our own. Only a few values of the real configuration are passed on, none of
+which names a program (`_KEPT`). Attributes may still say `filter=lfs`, but no such filter is defined.
 
-What this means for filtered files is in docs/decisions/0015-what-we-run-where.md.
+docs/decisions/0015-what-we-run-where.md explains what this means for filtered files.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from fleet_tui import paths
+from fleet_tui.fast_dataclasses import dataclass
 from fleet_tui.git.entries import linked, read_line, remove_tree, write
 from fleet_tui.git.program import (
     SAFE_OPTIONS,
+    GitCancelled,
     GitFailed,
-    Unwanted,
     lines,
     output,
     printed,
     safe_environment,
     start,
 )
-from fleet_tui.values import dataclass
 
 _KEPT = frozenset(
     {
@@ -45,21 +45,21 @@ _KEPT = frozenset(
         "core.trustctime",
     }
 )
-"""What decides whether a file counts as changed, and names neither a program nor a file."""
+"""Settings that decide whether a file counts as changed, and that name neither a program nor a file."""
 _KEPT_FILES = {"core.attributesfile": "attributes", "core.excludesfile": "ignore"}
-"""The user's own lists, and what they are called where nothing is configured."""
+"""The user's own lists, with their default file names."""
 _FORMATS = ("objectformat", "refstorage")
-"""Extensions that say how the repository is stored."""
+"""Extensions that describe the repository's storage format."""
 SECONDS = 60.0
-"""How long git may look at a work tree. A pipe in the place of its .gitignore would keep it waiting for ever."""
+"""Timeout for git on a work tree: a FIFO in place of its .gitignore would block git forever."""
 _LINKS = ("refs", "packed-refs", "reftable", "info", "shallow")
 
-_settings: dict[Path, tuple[object, _Settings]] = {}
+_settings: dict[Path, tuple[object, _GitSettings]] = {}
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """Where git looks, named in full: no file in the worktree has a say in it."""
+class GitPlaces:
+    """All paths that git needs, so that it takes none from a file in the worktree."""
 
     git_dir: Path
     """The folder that all worktrees of the repository share."""
@@ -69,13 +69,13 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True)
-class _Settings:
+class _GitSettings:
     formats: tuple[tuple[str, str], ...]
     kept: tuple[tuple[str, str], ...]
 
 
-def place_at(folder: Path) -> Place:
-    """The work tree around a folder, as git finds it; GitFailed where there is none."""
+def place_at(folder: Path) -> GitPlaces:
+    """The work tree around a folder, as git finds it. Raises GitFailed if there is none."""
     found = lines(
         output(
             folder,
@@ -84,25 +84,25 @@ def place_at(folder: Path) -> Place:
         )
     )
     if len(found) != 3:
-        raise GitFailed(f"git does not know the work tree of {folder}")
-    return Place(*map(Path, found))
+        raise GitFailed(f"git finds no work tree at {folder}")
+    return GitPlaces(*map(Path, found))
 
 
-def place_of(git_dir: Path, worktree: Path, mark: str = "") -> Place:
-    """A linked worktree as we made it, by our own records; Changed if its `.git` says otherwise."""
-    return Place(git_dir, linked(git_dir, worktree, mark).folder, worktree)
+def place_of(git_dir: Path, worktree: Path, mark: str = "") -> GitPlaces:
+    """A linked worktree as our own records have it. Raises WorktreeChanged if its `.git` differs."""
+    return GitPlaces(git_dir, linked(git_dir, worktree, mark).folder, worktree)
 
 
-def look(
-    place: Place,
+def run_plain(
+    place: GitPlaces,
     *arguments: str,
     variables: Mapping[str, str] | None = None,
     stdin: str = "",
     seconds: float = SECONDS,
 ) -> subprocess.CompletedProcess[str]:
-    """Run git on a work tree. It reads no configuration but ours, and starts no other program.
+    """Run git on a work tree, with only our configuration and without starting other programs.
 
-    GitFailed when it has not ended after so many seconds.
+    Raises GitFailed on a timeout.
     """
     deadline = time.monotonic() + seconds
     settings = _settings_of(place)
@@ -131,29 +131,29 @@ def look(
             stdin=stdin,
             is_unwanted=lambda: time.monotonic() > deadline,
         )
-    except Unwanted:
+    except GitCancelled:
         raise GitFailed(
-            f"git did not get through with {place.work_tree} within {seconds:.0f} seconds",
-            hint="see what git status says there",
+            f"git timed out on {place.work_tree} after {seconds:.0f} seconds",
+            hint="run git status there",
         ) from None
 
 
-def answer(
-    place: Place,
+def plain_output(
+    place: GitPlaces,
     *arguments: str,
     variables: Mapping[str, str] | None = None,
     stdin: str = "",
     seconds: float = SECONDS,
 ) -> str:
-    """What git printed, or GitFailed with its reason."""
-    return printed(lambda: look(place, *arguments, variables=variables, stdin=stdin, seconds=seconds))
+    """Git's output. Raises GitFailed with git's reason."""
+    return printed(lambda: run_plain(place, *arguments, variables=variables, stdin=stdin, seconds=seconds))
 
 
 # ── the configuration ──
 
 
-def _settings_of(place: Place) -> _Settings:
-    """Read once per process, and again when one of the repository's own files has changed."""
+def _settings_of(place: GitPlaces) -> _GitSettings:
+    """Cached per process, and read again when one of the repository's own files changes."""
     stamp = [_stamp(place.git_dir / "config"), _stamp(place.own / "config.worktree")]
     known = _settings.get(place.own)
     if known is None or known[0] != stamp:
@@ -170,7 +170,7 @@ def _stamp(path: Path) -> object:
     return found.st_mtime_ns, found.st_size, found.st_ino
 
 
-def _read_settings(place: Place) -> _Settings:
+def _read_settings(place: GitPlaces) -> _GitSettings:
     formats: dict[str, str] = {}
     kept: dict[str, str] = {}
     for scope, key, value in _configured(place):
@@ -184,13 +184,13 @@ def _read_settings(place: Place) -> _Settings:
     folder = os.environ.get("XDG_CONFIG_HOME") or os.path.expanduser("~/.config")  # noqa: PTH111 - as above
     for key, name in _KEPT_FILES.items():
         path = Path(kept.get(key) or f"{folder}/git/{name}")
-        # A device or a pipe in its place would never end.
+        # Reading a device or a FIFO in its place would never end.
         kept[key] = str(path) if path.is_file() else os.devnull
-    return _Settings(tuple(sorted(formats.items())), tuple(sorted(kept.items())))
+    return _GitSettings(tuple(sorted(formats.items())), tuple(sorted(kept.items())))
 
 
-def _configured(place: Place) -> Iterator[tuple[str, str, str]]:
-    """Scope, key and value of all that is configured; listing it runs nothing."""
+def _configured(place: GitPlaces) -> Iterator[tuple[str, str, str]]:
+    """Yield scope, key and value of every setting; listing them runs no program."""
     variables = {"GIT_DIR": str(place.own), "GIT_COMMON_DIR": str(place.git_dir)}
     fields = output(place.own, "config", "--list", "--show-scope", "--null", variables=variables).split("\0")
     for scope, entry in zip(fields[::2], fields[1::2], strict=False):
@@ -227,7 +227,7 @@ def _quoted(value: str) -> str:
 def _make_view(folder: Path, git_dir: Path, text: str) -> None:
     for other in folder.parent.iterdir():
         if not other.name.startswith(".") and not (other / "refs").exists():
-            remove_tree(other)  # of a repository that is gone
+            remove_tree(other)  # its repository is gone
     draft = paths.private(folder.with_name(f".{folder.name}-{os.urandom(4).hex()}"))
     for name in _LINKS:
         (draft / name).symlink_to(git_dir.absolute() / name)

@@ -1,9 +1,9 @@
 """Run the git program: its environment, its safe options, decoding, retries and error messages.
 
 `run` is safe by default: git runs no hook, no file watcher, no pager and no transport, whatever is configured.
-`trusted=True` lets git do all that the user's own git would do, and is for making a worktree or a repository only.
+`trusted=True` lets git do all that the user's own git would do, and is only for creating a worktree or a repository.
 Commands that read the files of a work tree also need `plain`, because no option turns filters off.
-No command of git is chosen here. The reasons are in docs/decisions/0015-what-we-run-where.md.
+No git command is chosen here. docs/decisions/0015-what-we-run-where.md has the reasons.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ COMMIT = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 
 TRIES = 6
 LOOK_SECONDS = 0.1
-"""How often it is asked whether what git does is still wanted."""
+"""Interval at which `is_unwanted` is polled."""
 END_SECONDS = 0.5
-"""For a git that is told to end: it takes its own locks away."""
+"""Grace period after SIGTERM, in which git removes its own locks."""
 
-# Any git that looks at all worktrees fails with the last of these while another git is making one.
+# A git command that lists worktrees fails with the last of these while another git creates one.
 _BUSY = re.compile(r"\.lock'?: File exists|could not lock config|failed to read .*commondir")
-# Lines that only tell what could not be done after something else had failed.
+# Lines that only report the consequence of an earlier failure.
 _FOLLOWS = re.compile(r"fatal: (?:adding files failed$|Could not reset index file to revision)")
-# What the system itself says of files: everything after it follows from it.
+# Errors of the operating system: the lines after one are its consequences.
 _CAUSE = re.compile(
     ": (?:No space left on device|Disk quota exceeded|Read-only file system|Permission denied|Input/output error"
     "|File name too long|File too large|Too many open files|Cannot allocate memory)$"
@@ -43,10 +43,10 @@ SAFE_OPTIONS = (
     *("-c", "diff.ignoreSubmodules=dirty"),
     "--no-pager",
 )
-"""Nothing that a configuration names is run. Git looks into submodules by a child that reads their configuration:
-their own changes are left out for that reason."""
+"""Keep git from running programs that a configuration names. Changes inside submodules are left out, because git
+inspects them with a child process that reads their configuration."""
 SAFE_VARIABLES = {
-    # No protocol at all: a partial clone would fetch what is missing, by whatever program its configuration names.
+    # No protocol at all: a partial clone would fetch missing objects with a program that its configuration names.
     "GIT_ALLOW_PROTOCOL": "",
     "GIT_NO_LAZY_FETCH": "1",
 }
@@ -72,11 +72,11 @@ _LOCATION_VARIABLES = (
 
 
 class GitFailed(FleetError):
-    """The git program refused; the message is its own line that says why."""
+    """The git program failed; the message is git's own line with the reason."""
 
 
-class Unwanted(GitFailed):
-    """Git was ended, with the hooks and filters that it had started: nobody wants any more what it was doing."""
+class GitCancelled(GitFailed):
+    """Git was ended, with its hooks and filters, because the caller no longer needs the result."""
 
 
 def run(
@@ -88,10 +88,10 @@ def run(
     is_unwanted: Callable[[], bool] | None = None,
     trusted: bool = False,
 ) -> subprocess.CompletedProcess[str]:
-    """Run git in a folder, ignoring the repository that a calling hook's environment names.
+    """Run git in a folder, whatever repository the environment names, as it does inside a hook.
 
     Unless `trusted`, git runs none of the programs that its configuration or the environment names.
-    Where `is_unwanted` is given, it is polled, and git is ended once it returns true.
+    `is_unwanted` is polled, and git is ended once it returns True.
     """
     options = () if trusted else SAFE_OPTIONS
     environment = (_trusted_environment() if trusted else safe_environment()) | dict(variables or {})
@@ -110,7 +110,7 @@ def _trusted_environment() -> dict[str, str]:
 
 
 def safe_environment() -> dict[str, str]:
-    """The caller's environment without any variable by which git would find a repository or a program."""
+    """The caller's environment without the variables that name a repository or a program to git."""
     kept = {
         key: value
         for key, value in os.environ.items()
@@ -136,14 +136,14 @@ def start(
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             pass_fds=keep_open,
-            # A group of its own can be ended with all that git has started; without one, Ctrl+C is for both of us.
+            # A process group can be ended with all that git has started; without one, Ctrl+C reaches git, too.
             process_group=None if is_unwanted is None else 0,
         )
     except FileNotFoundError:
         raise FleetError("git is not installed", hint="install git 2.31 or newer") from None
     with started:
         printed = _finished(started, stdin.encode("utf-8", "surrogateescape"), is_unwanted)
-    # Not subprocess's own decoding: it turns every carriage return into a new line.
+    # Not subprocess's own decoding: it turns carriage returns into newlines.
     out, err = (text.decode("utf-8", "surrogateescape") for text in printed)
     return subprocess.CompletedProcess(started.args, started.returncode, out, err)
 
@@ -151,7 +151,7 @@ def start(
 def _finished(
     started: subprocess.Popen[bytes], stdin: bytes, is_unwanted: Callable[[], bool] | None
 ) -> tuple[bytes, bytes]:
-    """What it has printed on both of its outputs once it has ended."""
+    """Wait for git, and return its stdout and stderr."""
     told: bytes | None = stdin
     try:
         while True:
@@ -161,14 +161,14 @@ def _finished(
                 told = None
                 if is_unwanted is not None and is_unwanted():
                     _end_group(started)
-                    raise Unwanted("git was ended, nobody wants its work any more") from None
+                    raise GitCancelled("git was ended: its result is no longer needed") from None
     except BaseException:
         started.kill()
         raise
 
 
 def _end_group(started: subprocess.Popen[bytes]) -> None:
-    """End git with its hooks and filters. Until it is waited for, its number is that of its group and of no other."""
+    """End git with its hooks and filters. Until it is reaped, its pid cannot name another process group."""
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(started.pid, signal.SIGTERM)
         deadline = time.monotonic() + END_SECONDS
@@ -185,12 +185,12 @@ def output(
     stdin: str = "",
     trusted: bool = False,
 ) -> str:
-    """What git printed, or GitFailed with its reason."""
+    """Git's output. Raises GitFailed with git's reason."""
     return printed(lambda: run(where, *arguments, variables=variables, stdin=stdin, trusted=trusted))
 
 
 def printed(attempt: Callable[[], subprocess.CompletedProcess[str]]) -> str:
-    """What git printed, retried while another git is at work in the same repository."""
+    """Git's output, with retries while another git process holds a lock in the same repository."""
     for number in range(1, TRIES + 1):
         done = attempt()
         if done.returncode == 0:
@@ -202,33 +202,38 @@ def printed(attempt: Callable[[], subprocess.CompletedProcess[str]]) -> str:
 
 
 def is_busy(done: subprocess.CompletedProcess[str]) -> bool:
-    """Whether git failed only because another git was at work in the same repository."""
+    """Whether git failed only because another git process was at work in the same repository."""
     return bool(_BUSY.search(done.stderr)) and "exists; cannot create" not in done.stderr
 
 
 def pause(attempt: int) -> None:
-    """Wait before trying again, longer each time, and not as long as everybody else."""
+    """Sleep before a retry: exponential backoff with jitter."""
     time.sleep(0.01 * 2**attempt * (0.5 + os.urandom(1)[0] / 256))
 
 
 def query(git_dir: Path, *arguments: str, stdin: str = "") -> str:
-    """What git says about a repository as a whole, wherever its work trees are."""
+    """Run git on a repository as a whole, wherever its work trees are, and return its output."""
     return output(git_dir, "--git-dir", str(git_dir), *arguments, stdin=stdin)
 
 
+def ask(git_dir: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run a git command whose failure is an answer, too."""
+    return run(git_dir, "--git-dir", str(git_dir), *arguments)
+
+
 def lines(text: str) -> list[str]:
-    """Git's lines; a path may hold characters at which str.splitlines would cut."""
+    """Split git's output. Not str.splitlines, which also splits at characters that a path may hold."""
     return text.removesuffix("\n").split("\n") if text else []
 
 
 def reason(done: subprocess.CompletedProcess[str]) -> str:
-    """Git's line that names the cause, or else its last, without the words that every git failure starts with."""
+    """The line of stderr that names the cause, or else the last one, without git's prefix."""
     said = [line.strip() for line in done.stderr.splitlines() if line.strip()]
     telling = [line for line in said if not _FOLLOWS.match(line)] or said
     named = [line for line in telling if line.startswith(("fatal: ", "error: "))]
     if not said:
-        return f"git ended with {done.returncode} and said nothing, as when a hook refuses"
+        return f"git exited with {done.returncode} and no message, as when a hook refuses"
     found = next(filter(_CAUSE.search, named), (named or telling)[-1])
-    # What such a line announces stands on the next one.
+    # A line that ends with a colon introduces the next one.
     announced = said[said.index(found) + 1 :][:1] if found.endswith(":") else []
     return " ".join([found.removeprefix("fatal: ").removeprefix("error: "), *announced])

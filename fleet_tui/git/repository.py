@@ -1,6 +1,6 @@
-"""Which repository a folder belongs to, and the worktrees that it has.
+"""Repository of a folder, with its branches and worktrees; create one, prune and repair worktrees.
 
-Only asks and tidies: worktrees are made by `creation` and removed by `trash`.
+`creation` creates worktrees, and `trash` removes them.
 """
 
 from __future__ import annotations
@@ -11,15 +11,15 @@ import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
-from fleet_tui.errors import NoRepository, NotBegun
+from fleet_tui.errors import NoRepository, NothingToStartFrom
+from fleet_tui.fast_dataclasses import dataclass
 from fleet_tui.git.entries import admin_of, admins, read_link
 from fleet_tui.git.program import COMMIT, GitFailed, lines, output, query, reason, run
-from fleet_tui.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)
 class Repository:
-    """A repository with at least one commit, as found from some folder in it."""
+    """A repository with at least one commit, as seen from a folder in it."""
 
     root: Path
     """The main work tree, or the bare repository's folder; the same from every linked worktree."""
@@ -28,14 +28,14 @@ class Repository:
     name: str
     is_bare: bool
     head: str
-    """The commit checked out where we stand, which may be a linked worktree."""
+    """The commit checked out in that folder's work tree, which may be a linked worktree."""
     head_branch: str
     """Empty when HEAD is detached."""
 
 
 @dataclass(frozen=True, slots=True)
 class Branch:
-    """Where a branch is, and the folder that has it checked out, empty if none has."""
+    """The commit of a branch, and the folder that has it checked out; empty if none has."""
 
     commit: str
     checked_out_in: str
@@ -43,7 +43,7 @@ class Branch:
 
 @dataclass(frozen=True, slots=True)
 class Worktree:
-    """One line of git's own list."""
+    """One worktree in git's own list."""
 
     path: Path
     admin_name: str
@@ -52,11 +52,10 @@ class Worktree:
     branch: str
     is_locked: bool
     lock_reason: str
-    is_prunable: bool
 
 
 def discover(start: Path) -> Repository:
-    """The repository around a folder, seen from there, or NoRepository with what to do about it."""
+    """Find the repository of a folder. Raises NoRepository with a hint."""
     done = run(
         start,
         "rev-parse",
@@ -75,9 +74,9 @@ def discover(start: Path) -> Repository:
     common = Path(answers[1])
     _refuse_embedded(common, start)
     if len(answers) < 5 or not COMMIT.fullmatch(answers[3]):
-        raise NotBegun(
+        raise NothingToStartFrom(
             f"the repository of {start} has no commit yet",
-            hint="make one with: git commit --allow-empty -m start",
+            hint="create one with: git commit --allow-empty -m start",
         )
     is_bare = answers[0] == "true"
     if len(answers) > 5 and answers[1] == answers[2]:
@@ -95,9 +94,9 @@ def discover(start: Path) -> Repository:
 
 
 def _refuse_embedded(git_dir: Path, start: Path) -> None:
-    """Refuse a bare repository among the files of another one: an agent or a clone can put one there.
+    """Refuse a bare repository among the files of another one, where an agent or a clone can plant it.
 
-    Git's own safe.bareRepository would refuse all bare repositories, and is not there before git 2.38.
+    Git's own safe.bareRepository would refuse all bare repositories, and git before 2.38 lacks it.
     """
     if git_dir.name == ".git" or not Path(os.path.realpath(start)).is_relative_to(git_dir):
         return
@@ -129,43 +128,45 @@ def _no_repository(start: Path, done: subprocess.CompletedProcess[str]) -> NoRep
             hint=f"if you do, run: git config --global --add safe.directory {owned[1]}",
         )
     if "not a git repository" in done.stderr:
-        return NotBegun(f"{start} is not in a git repository", hint="go to one, or make one with: git init")
+        return NothingToStartFrom(
+            f"{start} is not in a git repository", hint="go to one, or create one with: git init"
+        )
     return NoRepository(f"git cannot use {start}: {reason(done)}", hint=_remedy(done))
 
 
 def _remedy(done: subprocess.CompletedProcess[str]) -> str:
     if "unknown repository extension" in done.stderr or "expected git repo version" in done.stderr.lower():
-        return "it was made by a newer git, for example with reftable: install that one"
-    return "see what git status says there"
+        return "a newer git created it, for example with reftable: install that version"
+    return "run git status there"
 
 
-def begin(start: Path) -> None:
-    """Make what agents start from and is missing: a repository here, and an empty first commit in it."""
+def ensure_repository(start: Path) -> None:
+    """Create what agents need to start from, as far as it is missing: a repository here, with an empty first commit."""
     try:
         discover(start)
-    except NotBegun:
+    except NothingToStartFrom:
         if any(run(start, "var", f"GIT_{who}_IDENT").returncode != 0 for who in ("AUTHOR", "COMMITTER")):
             raise GitFailed(
-                "git does not know who makes the first commit",
+                "git has no author for the first commit",
                 hint='run: git config --global user.name "Your Name"; '
                 'git config --global user.email "you@example.com"',
             ) from None
-        # In a folder of a repository that has no commit yet, init would make another one inside it.
+        # In a folder of a repository without commits, init would create a nested one.
         if run(start, "rev-parse", "--git-dir").returncode != 0:
             init(start)
-        # Not `git commit`, which would take along what the user has staged so far.
+        # Not `git commit`, which would include what the user has staged.
         nothing = output(start, "mktree").strip()
         first = output(start, "commit-tree", "-m", "Start", nothing).strip()
         output(start, "update-ref", "-m", "Start", "HEAD", first)
 
 
 def init(folder: Path) -> None:
-    """Make a repository here, whatever repository the environment names."""
+    """Create a repository here, whatever repository the environment names."""
     output(folder, "init", "--quiet")
 
 
 def branches(git_dir: Path, names: Sequence[str]) -> dict[str, Branch]:
-    """The branches of these names and those below them."""
+    """The branches with these names, and those below them, by name."""
     patterns = [f"refs/heads/{name}" for name in names]
     form = "--format=%(objectname)%00%(refname)%00%(worktreepath)"
     found = {}
@@ -176,7 +177,7 @@ def branches(git_dir: Path, names: Sequence[str]) -> dict[str, Branch]:
 
 
 def branch_names(repo: Repository, pattern: str) -> set[str]:
-    """The branches that match a pattern of the shell's kind; `*` does not match a slash."""
+    """The branches that match a glob; `*` does not match a slash."""
     found = lines(query(repo.git_dir, "for-each-ref", "--format=%(refname)", f"refs/heads/{pattern}"))
     return {name.removeprefix("refs/heads/") for name in found}
 
@@ -197,15 +198,14 @@ def worktrees(repo: Repository) -> list[Worktree]:
                     branch=facts.get("branch", "").removeprefix("refs/heads/"),
                     is_locked="locked" in facts,
                     lock_reason=facts.get("locked", ""),
-                    is_prunable="prunable" in facts,
                 )
             )
     return found
 
 
 def moved_to(repo: Repository, worktree: Path, mark: str) -> Path | None:
-    """Where a worktree is that was moved: as git knows, or beside its old place. Its entry, which ends with the mark,
-    has kept its name."""
+    """Find a worktree that was moved, by git's list or beside its old place: the name of its entry still ends with the
+    mark."""
     entries = [admin.worktree for admin in admins(repo.git_dir) if admin.name.endswith(mark)]
     places = [place for place in entries if place is not None]
     if worktree.parent.is_dir():
@@ -218,7 +218,7 @@ def moved_to(repo: Repository, worktree: Path, mark: str) -> Path | None:
 
 
 def prune(repo: Repository, *, dry_run: bool) -> list[str]:
-    """Drop the entries of worktrees that are gone and not locked; git's words for each."""
+    """Remove the entries of worktrees that are gone and not locked; return git's message for each."""
     done = run(repo.root, "worktree", "prune", "--verbose", *(["--dry-run"] if dry_run else []))
     if done.returncode != 0:
         raise GitFailed(reason(done))
@@ -226,9 +226,9 @@ def prune(repo: Repository, *, dry_run: bool) -> list[str]:
 
 
 def repair(repo: Repository, moved: Sequence[Path] = ()) -> list[str]:
-    """Connect worktrees again after the repository, or the folders named, were moved; git's words for each.
+    """Reconnect worktrees after the repository, or the named folders, were moved; return git's message for each.
 
-    One that cannot be connected keeps git from none of the others.
+    A worktree that cannot be reconnected does not stop git from repairing the others.
     """
     done = run(repo.root, "worktree", "repair", *(str(path.absolute()) for path in moved))
     said = lines(done.stdout + done.stderr)

@@ -1,8 +1,8 @@
-"""Saves the work in a worktree as commits under a ref, before somebody deletes the worktree.
+"""Save the work in a worktree as commits under a ref, before the worktree is deleted.
 
-Works on a copy of the index, runs nothing that is configured and changes nothing in the worktree. A changed file with a
-filter (Git LFS) is saved as it is on the disk, not as its filter would store it. What a commit cannot hold
-(another repository, a submodule's own work) is a reason to refuse, because the caller will delete it.
+Works on a copy of the index, runs no configured program and changes nothing in the worktree. A changed file with a filter
+(Git LFS) is saved as it is on the disk, not as its filter would store it. Raises Refused for what a commit cannot hold
+(another repository, a submodule's own work), because the caller is going to delete it.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from fleet_tui.errors import Refused
-from fleet_tui.git.entries import Admin, read_link
-from fleet_tui.git.plain import Place, answer
+from fleet_tui.fast_dataclasses import dataclass
+from fleet_tui.git.entries import WorktreeEntry, read_link
+from fleet_tui.git.plain import GitPlaces, plain_output
 from fleet_tui.git.program import GitFailed, output, query, run
-from fleet_tui.values import dataclass
 
 PLAIN = (
     *("-c", "core.untrackedCache=false"),
@@ -27,9 +27,9 @@ _STATUS = (
     *("--untracked-files=all", "--ignored=matching"),
 )
 _OWN = ("rev-list", "--max-count=1", "HEAD", "--all", "--not", "--remotes")
-"""A commit that no remote is known to have: of a branch, a tag or a stash."""
+"""Prints a commit of a branch, a tag or a stash that no remote is known to have."""
 SECONDS = 1800.0
-"""For one step of saving a worktree: hashing all that is new in it may take long."""
+"""Timeout of one step of saving a worktree: hashing all that is new in it may take long."""
 _SIGNATURE = {
     f"GIT_{role}_{part}": value
     for role in ("AUTHOR", "COMMITTER")
@@ -37,56 +37,56 @@ _SIGNATURE = {
 }
 
 
-def save(admin: Admin, folder: Path, ref: str, *, head: str, original: Path) -> None:
-    """Keep HEAD, the index and every file that is not ignored; a folder that is gone leaves the index.
+def save(admin: WorktreeEntry, folder: Path, ref: str, *, head: str, original: Path) -> None:
+    """Save HEAD, the index and every file that is not ignored; without the folder, only HEAD and the index.
 
-    `original` is where the folder was before it was moved: submodules name their repositories from there.
+    `original` is the folder's path before it was moved: submodules refer to their repositories relative to it.
     """
-    import tempfile  # here, because only emptying the trash needs it
+    import tempfile  # deferred: only emptying the trash needs it
 
     with tempfile.TemporaryDirectory(prefix="fleet-index-") as temporary:
-        desk = Desk(admin, folder, original, Path(temporary) / "index")
+        saving = IndexCopy(admin, folder, original, Path(temporary) / "index")
         parents = [head] if head else []
-        committed = desk.git("rev-parse", f"{head}^{{tree}}").strip() if head else ""
-        staged = tree = desk.index_tree(head)
+        committed = saving.git("rev-parse", f"{head}^{{tree}}").strip() if head else ""
+        staged = tree = saving.index_tree(head)
         if folder.is_dir():
-            tree = desk.files_tree()
+            tree = saving.files_tree()
         if staged not in ("", committed, tree):
-            parents.append(desk.commit(staged, parents, "index"))
+            parents.append(saving.commit(staged, parents, "index"))
         commit = head
         if tree != committed or len(parents) > 1:
-            commit = desk.commit(tree, parents, "files")
+            commit = saving.commit(tree, parents, "files")
         query(admin.git_dir, "update-ref", ref, commit)
 
 
 @dataclass(frozen=True, slots=True)
-class Desk:
-    """A copy of a worktree's index, to make trees and commits with."""
+class IndexCopy:
+    """A copy of a worktree's index, from which trees and commits are created."""
 
-    admin: Admin
+    admin: WorktreeEntry
     folder: Path
     original: Path
     index: Path
 
     def git(self, *arguments: str, stdin: str = "") -> str:
         place = self.folder if self.folder.is_dir() else self.admin.folder
-        here = Place(self.admin.git_dir, self.admin.folder, place)
+        here = GitPlaces(self.admin.git_dir, self.admin.folder, place)
         variables = {"GIT_INDEX_FILE": str(self.index), **_SIGNATURE}
-        return answer(here, *PLAIN, *arguments, variables=variables, stdin=stdin, seconds=SECONDS)
+        return plain_output(here, *PLAIN, *arguments, variables=variables, stdin=stdin, seconds=SECONDS)
 
     def copy_index(self, head: str) -> None:
-        """Take the worktree's index, or HEAD's if it has lost its own."""
+        """Copy the worktree's index, or build it from HEAD if it is lost."""
         index = self.admin.folder / "index"
         if index.exists():
-            found = index.stat()
-            self.index.write_bytes(index.read_bytes())
-            # By its time, git knows which files may have changed after they were staged without looking different.
-            os.utime(self.index, ns=(found.st_atime_ns, found.st_mtime_ns))
+            import shutil  # deferred: only emptying the trash needs it
+
+            # With its mtime: git checks the content of files that are not older than the index.
+            shutil.copy2(index, self.index)
         elif head:
             self.git("read-tree", head)
 
     def index_tree(self, head: str) -> str:
-        """The tree that is staged; empty in the middle of a conflict."""
+        """The staged tree; empty during a conflict."""
         self.copy_index(head)
         try:
             return self.git("write-tree").strip()
@@ -94,7 +94,7 @@ class Desk:
             return ""
 
     def files_tree(self) -> str:
-        """The tree of all files that are not ignored; Refused if it could not hold all the work."""
+        """The tree of all files that are not ignored. Raises Refused if it cannot hold all the work."""
         submodules = self.gitlinks()
         self.check_submodules()
         self.stop_overlooking()
@@ -104,31 +104,31 @@ class Desk:
             if path not in submodules:
                 raise Refused(
                     f"{self.folder} holds another repository in {path}",
-                    hint="undo, and move that repository to a place of its own",
+                    hint="undo, then move that repository elsewhere",
                 )
         return self.git("write-tree").strip()
 
     def check_submodules(self) -> None:
-        """Refused if a submodule has work that only it holds."""
+        """Raise Refused if a submodule has work that exists nowhere else."""
         self._check_module_repositories()
         for path in self.gitlinks():
             self._check_submodule(path)
 
     def loose_files(self) -> tuple[list[str], list[str]]:
-        """The files that differ from HEAD or are untracked; and what is ignored, of submodules too.
+        """The files that are changed or untracked, and the ignored ones, including those of submodules.
 
-        A folder that is ignored as a whole ends with a slash, and its files are not listed.
+        A folder that is ignored as a whole is one entry, which ends with a slash.
         """
         uncommitted, ignored = _loose(self.git(*_STATUS))
         for path in self.gitlinks():
             here = self._submodule(path)
             if here is not None:
-                inner = _loose(answer(here, *PLAIN, *_STATUS))[1]
+                inner = _loose(plain_output(here, *PLAIN, *_STATUS))[1]
                 ignored += [f"{path}/{name}" for name in inner]
         return uncommitted, ignored
 
     def is_submodule(self, path: str) -> bool:
-        """Whether a repository below the folder is a submodule, or one of a submodule's."""
+        """Whether a repository below the folder is a submodule, also a nested one."""
         if path in self.gitlinks():
             return True
         link = _link(self.folder / path)
@@ -150,19 +150,19 @@ class Desk:
         return _gitlinks(self.git("ls-files", "--stage", "-z"))
 
     def stop_overlooking(self) -> None:
-        """Look again at files that somebody told git to pass over, when they are there."""
+        """Clear assume-unchanged, and skip-worktree of files that exist, so that git sees their changes."""
         assumed, skipped = _overlooked(self.git("ls-files", "-v", "-z"), self.folder)
         for option, paths in (("--no-assume-unchanged", assumed), ("--no-skip-worktree", skipped)):
             if paths:
                 self.git("update-index", option, "-z", "--stdin", stdin="\0".join(paths) + "\0")
 
     def _check_module_repositories(self) -> None:
-        """Repositories of submodules live in the worktree's entry and go with it, also of those not checked out now."""
+        """Check the repositories of submodules, also of those not checked out: they are deleted with the worktree's entry."""
         for head in (self.admin.folder / "modules").rglob("HEAD"):
             folder = head.parent
             if not (folder / "objects").is_dir():
                 continue
-            # The place that it remembers as its own is where the worktree was before.
+            # Its own configuration names the work tree's original place.
             here = ("--git-dir", str(folder), "--work-tree", str(folder))
             if output(folder, *here, *_OWN):
                 name = folder.relative_to(self.admin.folder / "modules")
@@ -171,27 +171,27 @@ class Desk:
                     hint="undo, then push them from there",
                 )
 
-    def _submodule(self, path: str) -> Place | None:
-        """Where git finds a submodule that is checked out."""
+    def _submodule(self, path: str) -> GitPlaces | None:
+        """The places of a submodule that is checked out; None otherwise."""
         folder = self.folder / path
         if not (folder / ".git").exists():
             return None
         link = _link(folder)
         git_dir = Path(os.path.normpath(self.original / path / link)) if link else folder / ".git"
-        return Place(git_dir, git_dir, folder)
+        return GitPlaces(git_dir, git_dir, folder)
 
     def _check_submodule(self, path: str) -> None:
-        """A commit holds no more of a submodule than its commit's name, so there must not be more."""
+        """Raise Refused if a submodule has own work: a commit of the worktree holds only its commit id."""
         here = self._submodule(path)
         if here is None:
             return
-        # Git would look into submodules of this one by a child that reads their configuration.
-        for nested in _gitlinks(answer(here, "ls-files", "--stage", "-z")):
+        # Git would inspect nested submodules with a child process that reads their configuration.
+        for nested in _gitlinks(plain_output(here, "ls-files", "--stage", "-z")):
             self._check_submodule(f"{path}/{nested}")
         if (
-            answer(here, "status", "--porcelain")
-            or answer(here, *_OWN)
-            or any(_overlooked(answer(here, "ls-files", "-v", "-z"), here.work_tree))
+            plain_output(here, "status", "--porcelain")
+            or plain_output(here, *_OWN)
+            or any(_overlooked(plain_output(here, "ls-files", "-v", "-z"), here.work_tree))
         ):
             raise Refused(
                 f"the submodule {path} of {self.folder} has work that only it holds",
@@ -206,18 +206,18 @@ def _loose(status: str) -> tuple[list[str], list[str]]:
 
 
 def _overlooked(listed: str, folder: Path) -> tuple[list[str], list[str]]:
-    """The files that are assumed to be unchanged, and those that are skipped and there all the same; from what
-    `ls-files -v -z` prints."""
+    """The files marked assume-unchanged, and existing ones marked skip-worktree, from the output of
+    `ls-files -v -z`."""
     tagged = [(entry[0], entry[2:]) for entry in listed.split("\0") if entry]
     assumed = [path for tag, path in tagged if tag.islower()]
     return assumed, [path for tag, path in tagged if tag in "sS" and os.path.lexists(folder / path)]
 
 
 def _link(folder: Path) -> str:
-    """Where the `.git` file of a folder points to; empty if it is a folder, or nothing."""
+    """The target of a folder's `.git` file; empty if there is no such file."""
     return read_link(folder / ".git").removeprefix("gitdir: ")
 
 
 def _gitlinks(staged: str) -> list[str]:
-    """Paths of submodules, from what `ls-files --stage -z` prints."""
+    """Paths of submodules, from the output of `ls-files --stage -z`."""
     return [entry.partition("\t")[2] for entry in staged.split("\0") if entry.startswith("160000 ")]

@@ -1,6 +1,6 @@
-"""Walks a folder that is about to be deleted: how large it is, which repositories it holds, what cannot be deleted.
+"""Survey a folder that is about to be deleted: its size, the repositories in it, and what cannot be deleted.
 
-Only looks. Follows no symbolic link, opens no file and does not enter other filesystems.
+Only reads folders. Follows no symbolic link, opens no file and does not enter other filesystems.
 """
 
 from __future__ import annotations
@@ -10,14 +10,14 @@ import stat
 from collections.abc import Iterator
 from pathlib import Path
 
-from fleet_tui.values import dataclass
+from fleet_tui.fast_dataclasses import dataclass
 
 DEEPEST = 500
-"""Levels of folders; deleting and archiving them call themselves once per level."""
+"""Levels of folders; deleting and archiving recurse once per level."""
 _BLOCK = 512
-"""Of a tar file: its unit, and what it needs for each entry."""
+"""The block size of a tar file; each entry has a header of one block."""
 _READ_BY_GIT = frozenset({".gitignore", ".gitattributes", ".gitmodules"})
-"""Files that git opens wherever it finds them, and waits for when they are pipes."""
+"""Files that git opens wherever it finds them; a FIFO of that name blocks it."""
 _BARE = frozenset({"HEAD", "objects", "refs"})
 _READABLE = stat.S_IRUSR | stat.S_IRGRP | stat.S_IROTH
 
@@ -34,16 +34,16 @@ class Obstacle:
 @dataclass(frozen=True, slots=True)
 class Survey:
     size: int
-    """Bytes of all files; what cannot be read counts nothing."""
+    """Bytes of all files, as far as they can be read."""
     packed: int
-    """Bytes that all of it takes in a tar file, about."""
+    """Approximate bytes in a tar file."""
     repositories: tuple[str, ...]
-    """Folders below it, relative to it, that have a `.git` or are bare repositories."""
+    """Relative paths of folders that have a `.git` or are bare repositories."""
     obstacles: tuple[Obstacle, ...]
 
     @property
     def blocks_git(self) -> bool:
-        """Whether one of the obstacles would keep git waiting for ever."""
+        """Whether one of the obstacles would block git forever."""
         return any(one.blocks_git for one in self.obstacles)
 
 
@@ -55,7 +55,7 @@ def survey(folder: Path) -> Survey:
     top = folder.lstat()
     if stat.S_ISLNK(top.st_mode):
         link = Obstacle(
-            f"{folder} is a symbolic link", "undo, and put the folder that it leads to in its place"
+            f"{folder} is a symbolic link", "undo, then replace the link by the folder that it leads to"
         )
         return Survey(0, 0, (), (link,))
     waiting: list[tuple[str, os.stat_result]] = [(str(folder), top)]
@@ -97,7 +97,7 @@ def survey(folder: Path) -> Survey:
 
 
 def size_of(path: Path) -> tuple[int, int]:
-    """Bytes of a file, or of all files in a folder, as far as they can be seen; and what they take in a tar file."""
+    """Bytes of a file, or of all files in a folder, as far as they can be read; and their bytes in a tar file."""
     info = path.lstat()
     if stat.S_ISDIR(info.st_mode):
         found = survey(path)
@@ -127,7 +127,7 @@ def _may_delete_from(place: str, info: os.stat_result) -> bool:
     if os.access(place, os.W_OK | os.X_OK):
         return True
     has_mode = info.st_mode & (stat.S_IWUSR | stat.S_IXUSR) == stat.S_IWUSR | stat.S_IXUSR
-    # Our own folder with the right mode is immutable, or on a read-only filesystem.
+    # A folder that is ours, has the right mode and still refuses is immutable or on a read-only filesystem.
     return info.st_uid == os.geteuid() and not has_mode
 
 

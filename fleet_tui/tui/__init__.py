@@ -1,1 +1,1 @@
-"""The dashboard: the face of the fleet in a terminal. The only package that knows Textual."""
+"""The dashboard. The only room that knows Textual and Rich; it reaches agents through `Fleet`, in its worker process."""

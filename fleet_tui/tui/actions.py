@@ -1,24 +1,24 @@
-"""Everything a person can do in the dashboard, as one table.
+"""The table of all actions of the dashboard: keys, labels, and the handler that runs each.
 
-Key bindings, footer, palette, help, the README and `fleet keys` are all read from here. Pure data: no Textual, so
-that the command line can print it at once.
+Key bindings, footer, palette, help, docs/keys.md and `fleet keys` are all read from here. Pure data without Textual, so
+that the command line can print it at once. `dashboard.handlers` binds the handlers when the dashboard is made.
 """
 
 from __future__ import annotations
 
 from typing import Literal
 
-from fleet_tui.values import dataclass
+from fleet_tui.fast_dataclasses import dataclass
 
 Context = Literal["list", "typing", "leader"]
-"""Where a key counts: in the list; reserved while typing; after the leader."""
+"""Where a key works: in the list; reserved while typing; after the leader."""
 
 GROUPS = ("Move", "Agent", "Work", "Fleet", "Go", "Look", "Do", "Keys")
 
 
 @dataclass(frozen=True, slots=True)
 class Action:
-    """One thing that can be done, and how it is reached."""
+    """One thing the user can do, and its keys."""
 
     id: str
     keys: tuple[str, ...]
@@ -29,91 +29,130 @@ class Action:
     """For help and palette."""
     group: str
     context: Context = "list"
+    handler: str = ""
+    """The group of the dashboard and its method that run it, as in `list.select_next`. Chords that a pane takes itself
+    have none."""
     footer: int = 0
     """Place in the footer, 1 first; 0 is not shown there."""
     is_global: bool = False
     """Makes sense without any agent."""
     beside: str = ""
     """The action whose row in the sheet of keys this one's keys share."""
+    has_number: bool = False
+    """The handler takes the digit that was pressed."""
 
 
 def _list(
-    name: str, keys: str, label: str, says: str, group: str, footer: int = 0, *, is_global: bool = False
+    name: str,
+    handler: str,
+    keys: str,
+    label: str,
+    says: str,
+    group: str,
+    footer: int = 0,
+    *,
+    is_global: bool = False,
+    has_number: bool = False,
 ) -> Action:
-    return Action(name, tuple(keys.split()), label, says, group, "list", footer, is_global)
+    chords = tuple(keys.split())
+    return Action(
+        name, chords, label, says, group, "list", handler, footer, is_global=is_global, has_number=has_number
+    )
 
 
-def _leader(name: str, keys: str, says: str, group: str, *, beside: str = "") -> Action:
-    return Action(name, tuple(keys.split()), says, says, group, "leader", beside=beside)
+def _leader(
+    name: str, handler: str, keys: str, says: str, group: str, *, beside: str = "", has_number: bool = False
+) -> Action:
+    chords = tuple(keys.split())
+    return Action(name, chords, says, says, group, "leader", handler, beside=beside, has_number=has_number)
 
 
 ACTIONS: tuple[Action, ...] = (
-    _list("next", "j down", "down", "next agent", "Move"),
-    _list("previous", "k up", "up", "previous agent", "Move"),
-    _list("next-needing", "]", "next", "next that needs you", "Move", 3),
-    _list("previous-needing", "[", "previous", "previous needing you", "Move"),
-    _list("first", "g home", "first", "first agent", "Move"),
-    _list("last", "G end", "last", "last agent", "Move"),
-    _list("jump", "1 2 3 4 5 6 7 8 9", "pane", "pane by its number", "Move"),
-    _list("look-back", "pageup", "back", "look back in the pane", "Move"),
-    _list("look-on", "pagedown", "on", "and towards now", "Move"),
-    _list("fold", "left h", "fold", "fold the batch", "Move"),
-    _list("unfold", "l", "unfold", "unfold all batches", "Move"),
-    _list("filter", "/", "filter", "filter: words s: b: a:", "Move", 10, is_global=True),
-    _list("needing-only", "w", "waiting", "only who needs you", "Move", is_global=True),
-    _list("type", "enter right i", "type", "type to the agent", "Agent", 1),
-    _list("answer", "a", "answer", "answer who waits", "Agent", 2),
-    _list("prompt", "p", "prompt", "prompt, to all marked", "Agent", 4),
-    _list("queue", "P", "prompts", "prompts given, waiting", "Agent"),
-    _list("why", "e", "why", "why this status", "Agent"),
-    _list("stop", "x", "stop", "stop (press twice)", "Agent", 7),
-    _list("kill", "X", "kill", "kill (twice), to trash", "Agent"),
-    _list("revive", "v", "revive", "go on where it ended", "Agent"),
-    _list("restart", "R", "restart", "start again afresh", "Agent"),
-    _list("fork", "F", "fork", "fork the conversation", "Agent"),
-    _list("undo", "u", "undo", "bring back the killed", "Agent", is_global=True),
-    _list("attach", "A", "attach", "on the full terminal", "Work"),
-    _list("logs", "L", "logs", "log, with search", "Work"),
-    _list("shell", "t", "shell", "shell in the worktree", "Work"),
-    _list("editor", "o", "editor", "open in $EDITOR", "Work"),
-    _list("copy-path", "y", "copy path", "copy worktree path", "Work"),
-    _list("copy-branch", "Y", "copy branch", "copy branch name", "Work"),
-    _list("copy-mode", "V", "copy", "scroll, search, copy", "Work"),
-    _list("rename", "r", "rename", "rename the agent", "Work"),
-    _list("move", "b", "to batch", "move to another batch", "Work"),
-    _list("mark", "s space", "mark", "mark several", "Work"),
-    _list("new", "n", "new", "one new agent", "Fleet", 6, is_global=True),
-    _list("fan-out", "f", "fan-out", "fan one prompt out", "Fleet", 5, is_global=True),
-    _list("multi", "M", "multi", "one line, one agent", "Fleet", is_global=True),
-    _list("zoom", "z", "zoom", "zoom the pane", "Fleet", 8),
-    _list("layout", "|", "layout", "layout 1 2 4 6 9", "Fleet", 9),
-    _list("pin", ".", "pin", "pin or unpin the pane", "Fleet"),
-    _list("narrower", "<", "narrower", "narrower list", "Fleet", is_global=True),
-    _list("wider", ">", "wider", "wider list", "Fleet", is_global=True),
-    _list("order", "O", "order", "by batch or by need", "Fleet", is_global=True),
-    _list("mute", "N", "mute", "notices of the batch", "Fleet"),
-    _list("theme", "T", "theme", "another theme", "Fleet", is_global=True),
-    _list("palette", ": ctrl+p", "palette", "all of this by name", "Fleet", 11, is_global=True),
-    _list("help", "? f1", "help", "these keys", "Fleet", 99, is_global=True),
-    _list("quit", "q", "leave", "leave; agents go on", "Fleet", is_global=True),
-    _list("stop-fleet", "Q", "stop all", "stop the whole fleet", "Fleet", is_global=True),
+    _list("next", "list.select_next", "j down", "down", "next agent", "Move"),
+    _list("previous", "list.select_previous", "k up", "up", "previous agent", "Move"),
+    _list("next-needing", "list.select_next_needing", "]", "next", "next that needs you", "Move", 3),
+    _list(
+        "previous-needing", "list.select_previous_needing", "[", "previous", "previous needing you", "Move"
+    ),
+    _list("first", "list.select_first", "g home", "first", "first agent", "Move"),
+    _list("last", "list.select_last", "G end", "last", "last agent", "Move"),
+    _list(
+        "jump", "list.select_pane", "1 2 3 4 5 6 7 8 9", "pane", "pane by its number", "Move", has_number=True
+    ),
+    _list("look-back", "scrollback.page_up", "pageup", "back", "scroll back in the pane", "Move"),
+    _list("look-on", "scrollback.page_down", "pagedown", "forward", "scroll to newer lines", "Move"),
+    _list("fold", "list.fold", "left h", "fold", "fold the batch", "Move"),
+    _list("unfold", "list.unfold_all", "l", "unfold", "unfold all batches", "Move"),
+    _list("filter", "list.filter", "/", "filter", "filter the list", "Move", 10, is_global=True),
+    _list(
+        "needing-only",
+        "list.toggle_needing_only",
+        "w",
+        "waiting",
+        "only those needing you",
+        "Move",
+        is_global=True,
+    ),
+    _list("type", "typing.type", "enter right i", "type", "type to the agent", "Agent", 1),
+    _list("answer", "prompts.answer", "a", "answer", "answer a question", "Agent", 2),
+    _list("prompt", "prompts.prompt", "p", "prompt", "prompt, to all marked", "Agent", 4),
+    _list("queue", "prompts.queue", "P", "prompts", "prompts sent and queued", "Agent"),
+    _list("why", "agent.why", "e", "why", "why this status", "Agent"),
+    _list("stop", "end.stop", "x", "stop", "stop (press twice)", "Agent", 7),
+    _list("kill", "end.kill", "X", "kill", "kill (twice), to trash", "Agent"),
+    _list("revive", "end.revive", "v", "revive", "resume the conversation", "Agent"),
+    _list("restart", "end.restart", "R", "restart", "restart from the prompt", "Agent"),
+    _list("fork", "start.fork", "F", "fork", "fork the conversation", "Agent"),
+    _list("undo", "end.undo", "u", "undo", "undo the last kill", "Agent", is_global=True),
+    _list("attach", "agent.attach", "A", "attach", "attach, full terminal", "Work"),
+    _list("logs", "agent.logs", "L", "logs", "log, with search", "Work"),
+    _list("shell", "agent.shell", "t", "shell", "shell in the worktree", "Work"),
+    _list("editor", "agent.editor", "o", "editor", "open in $EDITOR", "Work"),
+    _list("copy-path", "agent.copy_path", "y", "copy path", "copy worktree path", "Work"),
+    _list("copy-branch", "agent.copy_branch", "Y", "copy branch", "copy branch name", "Work"),
+    _list("copy-mode", "scrollback.copy_mode", "V", "copy", "scroll, search, copy", "Work"),
+    _list("rename", "agent.rename", "r", "rename", "rename the agent", "Work"),
+    _list("move", "agent.move", "b", "to batch", "move to another batch", "Work"),
+    _list("mark", "list.mark", "s space", "mark", "mark several agents", "Work"),
+    _list("new", "start.new", "n", "new", "start one agent", "Fleet", 6, is_global=True),
+    _list("fan-out", "start.fan_out", "f", "fan-out", "one prompt, many agents", "Fleet", 5, is_global=True),
+    _list("multi", "start.multi", "M", "multi", "several, a prompt each", "Fleet", is_global=True),
+    _list("zoom", "layout.toggle_zoom", "z", "zoom", "zoom the pane", "Fleet", 8),
+    _list("layout", "layout.next_layout", "|", "layout", "layout 1 2 4 6 9", "Fleet", 9),
+    _list("pin", "layout.pin", ".", "pin", "pin or unpin the pane", "Fleet"),
+    _list("narrower", "layout.narrow_list", "<", "narrower", "narrower list", "Fleet", is_global=True),
+    _list("wider", "layout.widen_list", ">", "wider", "wider list", "Fleet", is_global=True),
+    _list("order", "list.toggle_order", "O", "order", "by batch or by need", "Fleet", is_global=True),
+    _list("mute", "list.mute", "N", "mute", "mute the batch", "Fleet"),
+    _list("theme", "fleet.theme", "T", "theme", "choose a theme", "Fleet", is_global=True),
+    _list("palette", "fleet.palette", ": ctrl+p", "palette", "command palette", "Fleet", 11, is_global=True),
+    _list("help", "fleet.help", "? f1", "help", "these keys", "Fleet", 99, is_global=True),
+    _list("quit", "fleet.leave", "q", "leave", "quit; agents go on", "Fleet", is_global=True),
+    _list("stop-fleet", "end.stop_fleet", "Q", "stop all", "stop the whole fleet", "Fleet", is_global=True),
     Action("leave", ("ctrl+q", "f12"), "back to the list", "back to the list", "Keys", "typing"),
     Action("leader", ("ctrl+]", "f11"), "more keys", "more keys", "Keys", "typing"),
-    _leader("leader-next", "n", "next that needs you", "Go"),
-    _leader("leader-previous", "N", "previous that needs you", "Go", beside="leader-next"),
-    _leader("leader-down", "j", "next, keep typing", "Go"),
-    _leader("leader-up", "k", "previous, keep typing", "Go", beside="leader-down"),
-    _leader("leader-jump", "1 2 3 4 5 6 7 8 9", "pane, keep typing", "Go"),
-    _leader("leader-last", "tab", "last agent", "Go"),
-    _leader("leader-zoom", "z", "zoom", "Look"),
-    _leader("leader-side", "b", "hide the list", "Look"),
-    _leader("leader-copy", "y", "scroll and copy", "Look"),
-    _leader("leader-why", "e", "why this status", "Look"),
-    _leader("leader-shell", "t", "shell", "Do"),
-    _leader("leader-palette", "p", "palette", "Do"),
-    _leader("leader-stop", "x", "stop, asks first", "Do"),
-    _leader("leader-list", "l", "back to the list", "Keys", beside="leave"),
-    _leader("leader-help", "?", "all keys", "Keys"),
+    _leader("leader-next", "leader.next_needing", "n", "next that needs you", "Go"),
+    _leader(
+        "leader-previous",
+        "leader.previous_needing",
+        "N",
+        "previous that needs you",
+        "Go",
+        beside="leader-next",
+    ),
+    _leader("leader-down", "leader.next", "j", "next, keep typing", "Go"),
+    _leader("leader-up", "leader.previous", "k", "previous, keep typing", "Go", beside="leader-down"),
+    _leader("leader-jump", "leader.pane", "1 2 3 4 5 6 7 8 9", "pane, keep typing", "Go", has_number=True),
+    _leader("leader-last", "typing.type_to_last", "tab", "last agent", "Go"),
+    _leader("leader-zoom", "layout.toggle_zoom", "z", "zoom", "Look"),
+    _leader("leader-side", "layout.toggle_list", "b", "hide the list", "Look"),
+    _leader("leader-copy", "typing.copy_mode", "y", "scroll and copy", "Look"),
+    _leader("leader-why", "agent.why", "e", "why this status", "Look"),
+    _leader("leader-shell", "agent.shell", "t", "shell", "Do"),
+    _leader("leader-palette", "fleet.palette", "p", "palette", "Do"),
+    _leader("leader-stop", "end.ask_to_stop", "x", "stop, asks first", "Do"),
+    _leader("leader-list", "typing.stop", "l", "back to the list", "Keys", beside="leave"),
+    _leader("leader-help", "fleet.help", "?", "all keys", "Keys"),
 )
 
 BY_ID = {action.id: action for action in ACTIONS}

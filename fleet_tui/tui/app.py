@@ -1,4 +1,4 @@
-"""The dashboard as a program: wires the feeds, the worker and the screens together, and behaves little itself.
+"""The dashboard as a program: wires the state feed, the worker and the dashboard together.
 
 `run` is what the command line calls. The terminal is given back as it was, however this ends.
 """
@@ -12,9 +12,9 @@ from collections.abc import Callable
 from pathlib import Path, PurePath
 from typing import ClassVar
 
-from fleet_tui.values import replace
+from fleet_tui.fast_dataclasses import replace
 
-# Panes pace themselves; the host's frames must not be what an echoed key waits for.
+# Panes schedule their own painting; the echo of a key must not wait for the frame timer of Textual.
 os.environ.setdefault("TEXTUAL_FPS", "120")
 
 from textual import events
@@ -23,29 +23,31 @@ from textual.command import Provider
 from textual.notifications import SeverityLevel
 
 from fleet_tui.errors import FleetError
+from fleet_tui.faces.live import LiveData
 from fleet_tui.fleet import Fleet
+from fleet_tui.fleet.project_info import ProjectInfo
 from fleet_tui.models import FleetState
 from fleet_tui.text import block, one_line
-from fleet_tui.tui import garbage, stylesheets, themes
-from fleet_tui.tui.driver import HostedApp
-from fleet_tui.tui.exchange import Sights, Surroundings
-from fleet_tui.tui.feeds import StateFeed, WorkerLink
-from fleet_tui.tui.herald import Herald
+from fleet_tui.tui import gc_schedule, stylesheets, themes
+from fleet_tui.tui.dashboard.screen import Dashboard
+from fleet_tui.tui.dialogs.crash import CrashDialog, log_crash
+from fleet_tui.tui.hosted_app import HostedApp
 from fleet_tui.tui.keys import clashes
-from fleet_tui.tui.messages import FleetChanged, SightsChanged, WorkerFailed
+from fleet_tui.tui.messages import FleetChanged, LiveDataChanged, WorkerFailed
+from fleet_tui.tui.notifications import Notifications
+from fleet_tui.tui.notifier import Notifier
 from fleet_tui.tui.palette import FleetCommands
-from fleet_tui.tui.screens.crash import CrashDialog, log_crash
-from fleet_tui.tui.screens.dashboard import Dashboard
-from fleet_tui.tui.sessions import Sessions
-from fleet_tui.tui.settings import Settings
-from fleet_tui.tui.vigil import Vigil
-from fleet_tui.tui.widgets.sturdy import Sturdy
+from fleet_tui.tui.panes.live_panes import LivePanes
+from fleet_tui.tui.settings import DashboardSettings
+from fleet_tui.tui.state_feed import StateFeed
+from fleet_tui.tui.widgets.error_boundary import ErrorBoundary
+from fleet_tui.tui.worker_client import WorkerClient
 
 POLL_SECONDS = 0.1
 SETTLED_SECONDS = 2.0
-"""After which most of what exists will exist to the end."""
+"""After this, most objects live as long as the dashboard."""
 PATIENCE = 3
-"""Errors in one session that are shown before it is better to end."""
+"""Internal errors that are shown before the dashboard ends."""
 SHEETS = ("base", "dashboard", "dialogs", "fan_out", "help", "logs")
 
 
@@ -53,7 +55,7 @@ class DashboardCrashed(FleetError):
     exit_code = 70
 
 
-class FleetApp(Sturdy, HostedApp[None], inherit_bindings=False):
+class FleetApp(ErrorBoundary, HostedApp[None], inherit_bindings=False):
     """Holds what all screens share: the newest state of the fleet, the worker, the keymap."""
 
     TITLE = "fleet-tui"
@@ -63,11 +65,11 @@ class FleetApp(Sturdy, HostedApp[None], inherit_bindings=False):
     COMMANDS: ClassVar[set[type[Provider] | Callable[[], type[Provider]]]] = {FleetCommands}
     CSS_PATH: ClassVar[list[str | PurePath]] = [stylesheets.path(name) for name in SHEETS]
 
-    def __init__(self, fleet: Fleet, start: Path, settings: Settings) -> None:
+    def __init__(self, fleet: Fleet, start: Path, settings: DashboardSettings) -> None:
         super().__init__()
         self._fleet = fleet
         self._feed = StateFeed(fleet)
-        self._worker = WorkerLink(start)
+        self._worker = WorkerClient(start)
         self._errors_seen = 0
         self._told_damaged: frozenset[str] = frozenset()
         self.failure: FleetError | None = None
@@ -77,7 +79,7 @@ class FleetApp(Sturdy, HostedApp[None], inherit_bindings=False):
             self.register_theme(theme)
         self.theme = settings.theme if settings.theme in self.available_themes else themes.DARK.name
         self.dashboard = Dashboard(
-            Sessions(fleet),
+            LivePanes(fleet),
             self._worker,
             settings.keymap,
             self.fleet_state,
@@ -86,28 +88,31 @@ class FleetApp(Sturdy, HostedApp[None], inherit_bindings=False):
         )
 
         self._warning = settings.warning
-        herald = Herald(self, settings.notify, lambda said: self.notify(said, severity="warning"))
-        self._vigil = Vigil(fleet, self.dashboard, herald, settings.notify)
+        notifier = Notifier(self, settings.notify, lambda said: self.notify(said, severity="warning"))
+        self._fleet_notifications = Notifications(fleet, self.dashboard, notifier, settings.notify)
 
     def get_theme_variable_defaults(self) -> dict[str, str]:
         return themes.roles(self.current_theme)
 
     def on_mount(self) -> None:
-        self._worker.on_sights = lambda sights: self._saw(sights)
+        self._worker.on_live_data = lambda live: self._live_data_changed(live)
         self._worker.on_failure = lambda summary, trace: self._worker_failed(summary, trace)
+        self._worker.on_outdated = lambda message, hint: self.notify(
+            hint, title=message, severity="warning", timeout=60
+        )
         self._worker.start()
         self.push_screen(self.dashboard)
         self.set_interval(POLL_SECONDS, self._poll)
         if self._warning:
-            self.notify(self._warning, title="Not all of the project's settings count", severity="warning")
+            self.notify(self._warning, title="Some of the project's settings are ignored", severity="warning")
         for clash in clashes(self.dashboard.keymap, os.environ):
-            self.notify(clash, title="A key you may miss", severity="warning", timeout=10)
+            self.notify(clash, title="A key that will not arrive", severity="warning", timeout=10)
         self.run_worker(self._look_around(), exit_on_error=False)
         if not self.is_headless:
-            self.set_timer(SETTLED_SECONDS, garbage.take_over)
+            self.set_timer(SETTLED_SECONDS, gc_schedule.take_over)
 
     async def on_unmount(self) -> None:
-        self._vigil.close()
+        self._fleet_notifications.close()
         self._worker.close()
 
     def notify(
@@ -119,13 +124,13 @@ class FleetApp(Sturdy, HostedApp[None], inherit_bindings=False):
         timeout: float | None = None,
         markup: bool = False,
     ) -> None:
-        """What is being said already is not said again; and it is words of others, in which brackets are brackets."""
+        """Skip a toast that is on screen already. The text is untrusted, so no markup."""
         message, title = block(message), one_line(title)
         said = (message, title, severity)
         if said not in ((one.message, one.title, one.severity) for one in self._notifications):
             super().notify(message, title=title, severity=severity, timeout=timeout, markup=False)
 
-    # ── news ────────────────────────────────────────────────────────────────────────────────────────────────────
+    # ── messages ────────────────────────────────────────────────────────────────────────────────────────────────────
 
     def _poll(self) -> None:
         try:
@@ -137,12 +142,12 @@ class FleetApp(Sturdy, HostedApp[None], inherit_bindings=False):
             self._tell_damaged(state.damaged)
         if state is not None and state != self.fleet_state:
             self.fleet_state = state
-            self._vigil.take(state)
+            self._fleet_notifications.take(state)
             self.post_message(FleetChanged(state))
-        self._vigil.tick()
+        self._fleet_notifications.tick()
 
     def _tell_damaged(self, names: tuple[str, ...]) -> None:
-        """Name the agents that are missing from the list because their records cannot be read, once."""
+        """Name, once, the agents that are not listed because their records are damaged."""
         for name in set(names) - self._told_damaged:
             self.notify(
                 "fleet list --repair restores it", title=f"the record of {name} is damaged", severity="error"
@@ -150,27 +155,28 @@ class FleetApp(Sturdy, HostedApp[None], inherit_bindings=False):
         self._told_damaged = frozenset(names)
 
     def on_fleet_changed(self, event: FleetChanged) -> None:
-        # One that was posted before the dashboard was last brought up to date would take it back.
+        # A message posted before the last update would bring back an older state.
         if event.state is self.fleet_state:
-            self.dashboard.state = event.state
+            self.dashboard.view.take_state(event.state)
 
-    def _saw(self, sights: Sights) -> None:
-        self.post_message(SightsChanged(sights))
+    def _live_data_changed(self, live: LiveData) -> None:
+        self.post_message(LiveDataChanged(live))
 
-    def on_sights_changed(self, event: SightsChanged) -> None:
-        self.dashboard.sights = event.sights
-        # The worker has looked through the store before it says what it sees.
-        if not self._vigil.has_begun:
-            # What is summed up has to be on the list as well: both are gone through with the same key.
-            self.dashboard.state = self.fleet_state = self._feed.read()
-            self._vigil.begin()
+    def on_live_data_changed(self, event: LiveDataChanged) -> None:
+        self.dashboard.view.take_live(event.live)
+        # The worker reconciles the store before it sends live data.
+        if not self._fleet_notifications.has_begun:
+            # Agents of the summary must be in the list: one key steps through both.
+            self.fleet_state = self._feed.read()
+            self.dashboard.view.take_state(self.fleet_state)
+            self._fleet_notifications.begin()
 
     def watch_app_focus(self, has_focus: bool) -> None:
-        self._vigil.focus(has_focus)
+        self._fleet_notifications.focus(has_focus)
 
     async def on_event(self, event: events.Event) -> None:
         if isinstance(event, events.Key | events.Paste | events.MouseDown) and self.dashboard.is_mounted:
-            self.dashboard.away_actions.pressed(event)
+            self.dashboard.groups.away.pressed(event)
         await super().on_event(event)
 
     def _worker_failed(self, summary: str, trace: str) -> None:
@@ -181,25 +187,27 @@ class FleetApp(Sturdy, HostedApp[None], inherit_bindings=False):
 
     async def _look_around(self) -> None:
         try:
-            place: Surroundings = await self._worker.call("surroundings")
+            place: ProjectInfo = await self._worker.call("project_info")
         except FleetError as error:
-            place = Surroundings(problem=error.message)
-        self.dashboard.place = place
-        if self.dashboard.has_class("empty") and any(tool.path for tool in place.tools):
+            place = ProjectInfo(problem=error.message)
+        self.dashboard.view.take_project(place)
+        if self.dashboard.has_class("empty") and any(program.path for program in place.programs):
             await self._ask_versions()
 
     async def _ask_versions(self) -> None:
-        """Only the first screen shows them, and it need not wait for programs that have to be started for that."""
+        """Only the first screen shows versions, and it does not wait for the programs that print them."""
         try:
-            versions: dict[str, str] = await self._worker.call("versions")
+            versions: dict[str, str] = await self._worker.call("profiles.versions")
         except FleetError:
             return
-        place = self.dashboard.place
+        place = self.dashboard.view.project
         if place is not None:
-            tools = tuple(replace(tool, version=versions.get(tool.name, "")) for tool in place.tools)
-            self.dashboard.place = replace(place, tools=tools)
+            programs = tuple(
+                replace(program, version=versions.get(program.name, "")) for program in place.programs
+            )
+            self.dashboard.view.take_project(replace(place, programs=programs))
 
-    # ── ends ────────────────────────────────────────────────────────────────────────────────────────────────────
+    # ── end ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
     def _handle_exception(self, error: Exception) -> None:
         """An error in one handler is shown and logged; the dashboard goes on unless it cannot show anything."""
@@ -216,7 +224,7 @@ class FleetApp(Sturdy, HostedApp[None], inherit_bindings=False):
         self._end_with(DashboardCrashed(said, hint=f"agents are not affected; details are in {where}"))
 
     def _fail(self, error: FleetError) -> None:
-        """A failure that a person can act on: a toast, or the end when there is nothing to show it on."""
+        """Show an error with a hint as a toast, or end when the dashboard is not mounted yet."""
         if self.dashboard.is_mounted:
             self.notify(error.hint or " ", title=error.message, severity="error", timeout=8)
         else:
@@ -230,14 +238,14 @@ class FleetApp(Sturdy, HostedApp[None], inherit_bindings=False):
 def run(project_dir: Path, *, demo: bool = False) -> int:
     """Open the dashboard on the fleet as seen from a folder; returns the exit code."""
     if demo:
-        from fleet_tui import demo as stage
+        from fleet_tui.tui.demo import tour
 
-        return stage.run(lambda project: _run(project, is_demo=True))
+        return tour.run(lambda project: _run(project, is_demo=True))
     return _run(project_dir)
 
 
 def _run(project_dir: Path, *, is_demo: bool = False) -> int:
-    settings = Settings.load(project_dir)
+    settings = DashboardSettings.load(project_dir)
     fleet = Fleet(project_dir)
     app = FleetApp(fleet, project_dir, settings)
     try:

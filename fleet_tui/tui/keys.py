@@ -1,4 +1,4 @@
-"""Which chord does what: the table of actions with the user's own keys laid over it.
+"""The keymap: the chords of the table of actions, overridden by the user's keys.
 
 Refuses a keymap in which one chord would mean two things. Pure apart from reading the configuration; no Textual.
 """
@@ -9,13 +9,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from fleet_tui.errors import UsageError
+from fleet_tui.fast_dataclasses import dataclass, field
 from fleet_tui.tui.actions import ACTIONS, BY_ID, GROUPS, Action, Context
-from fleet_tui.values import dataclass, field
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from fleet_tui.config import Config
+    from fleet_tui.config.settings import Config
 
 PRESETS: Mapping[str, Mapping[str, tuple[str, ...]]] = {"tmux": {"leader": ("ctrl+b",)}}
 """`preset = "tmux"` under [keys]."""
@@ -52,7 +52,7 @@ _AGENTS_OWN = frozenset(
     {"escape", "enter", "tab", "space", "backspace", *(f"ctrl+{letter}" for letter in "cdegkorstwx")}
     | {f"alt+{digit}" for digit in "123456789"}
 )
-"""What agents and shells need for themselves; never reserved while typing."""
+"""Chords that agents and shells need; never reserved while typing."""
 _OUTSIDE = {
     "ctrl+b": "tmux takes it as its prefix before it reaches us",
     "ctrl+q": "Zellij and the terminal of VS Code may take it; F12 does the same",
@@ -74,7 +74,7 @@ class Keymap:
         return self.chords.get(action, ())
 
     def shown(self, action: str) -> str:
-        """The first chord, as it is written on screen; empty when the action has none."""
+        """The first chord as displayed; empty when the action has none."""
         chords = self.of(action)
         return show(chords[0]) if chords else ""
 
@@ -90,7 +90,7 @@ def show(chord: str) -> str:
 
 
 def normal(chord: str) -> str:
-    """One spelling per chord: modifiers sorted and in lower case, the key as it is typed."""
+    """Normalize a chord: modifiers sorted and in lower case, the key as typed."""
     if len(chord) <= 1:
         return chord
     *modifiers, key = chord.split("+") if not chord.endswith("++") else [*chord[:-2].split("+"), "+"]
@@ -99,13 +99,13 @@ def normal(chord: str) -> str:
 
 
 def event_key(chord: str) -> str:
-    """The chord as key events name it."""
+    """Return the chord as key events name it."""
     *modifiers, key = normal(chord).split("+") if chord != "+" else ["+"]
     return "+".join([*modifiers, _NAMED.get(key, key)])
 
 
 def latin(character: str | None) -> str:
-    """The key of a Latin keyboard in the same place, for layouts whose letters are others."""
+    """Return the Latin key in the same place, for other layouts."""
     if not character:
         return ""
     found = _CYRILLIC.get(character.lower(), "")
@@ -117,9 +117,9 @@ def latin(character: str | None) -> str:
 
 def load(project: Path | None) -> Keymap:
     """The keymap of the user's configuration and, over it, the project's."""
-    from fleet_tui import config
+    from fleet_tui.config.load import load
 
-    return chosen(config.load(project, trusted=False))[0]
+    return chosen(load(project, trusted=False))[0]
 
 
 def chosen(config: Config) -> tuple[Keymap, str]:
@@ -144,7 +144,7 @@ def of_config(table: Mapping[str, Sequence[str]]) -> Keymap:
 
 
 def resolve(own: Mapping[str, Sequence[str]]) -> Keymap:
-    """The table of actions with these chords in place of its own; UsageError when it would be ambiguous."""
+    """Return the keymap with these chords; UsageError when it would be ambiguous."""
     for name, chords in own.items():
         if name not in BY_ID:
             raise UsageError(f"keys: there is no action {name!r}", hint="fleet keys lists them")
@@ -174,7 +174,7 @@ def _check_chord(name: str, chord: str) -> None:
 
 
 def is_key(chord: str) -> bool:
-    """Whether a keyboard could send it."""
+    """Whether a keyboard can send this chord."""
     *modifiers, key = normal(chord).split("+") if chord != "+" else ["+"]
     return (len(key) == 1 or key in _SPECIAL) and all(modifier in _MODIFIERS for modifier in modifiers)
 
@@ -183,7 +183,7 @@ def _check_conflicts(
     chosen: Mapping[str, tuple[str, ...]], own: Mapping[str, Sequence[str]], context: str
 ) -> None:
     taken: dict[str, str] = {}
-    # The user's own first: it is a default that has to give way, and both are named.
+    # The user's own chord wins over a default; the error names both actions.
     names = sorted((a.id for a in ACTIONS if a.context == context), key=lambda name: name not in own)
     for name in names:
         for chord in map(normal, chosen[name]):
@@ -196,7 +196,7 @@ def _check_conflicts(
 
 
 def clashes(keymap: Keymap, environment: Mapping[str, str]) -> list[str]:
-    """What the terminal around us is known to take for itself of the chords that matter while typing."""
+    """Warn of chords that the surrounding terminal or multiplexer is known to take."""
     found = []
     leave, leader = (set(map(normal, keymap.of(name))) for name in ("leave", "leader"))
     others = " or ".join(show(chord) for chord in keymap.of("leave") if normal(chord) != "ctrl+q")
@@ -231,22 +231,13 @@ def table(keymap: Keymap) -> Iterator[tuple[str, str, str, str]]:
 
 
 def short(chords: Sequence[str]) -> list[str]:
-    """Nine digits in a row are shown as a range."""
+    """Shorten nine digits in a row to a range."""
     digits = [str(number) for number in range(1, 10)]
     return ["1–9"] if list(chords) == digits else list(chords)
 
 
-def markdown(keymap: Keymap) -> str:
-    """The table for the README."""
-    lines = ["| where | keys | action |", "|---|---|---|"]
-    for where, chords, _, says in table(keymap):
-        keys = " ".join(f"`{chord}`" for chord in chords.replace("|", "\\|").split())
-        lines.append(f"| {where} | {keys} | {says} |")
-    return "\n".join(lines)
-
-
 def explain(keymap: Keymap, chord: str) -> list[str]:
-    """Who gets a chord, in each place; UsageError for what no keyboard sends."""
+    """Explain what gets a chord in each context; UsageError for one that no keyboard sends."""
     if not is_key(chord):
         raise UsageError(f"{chord!r} is not a key", hint=_HOW_TO_WRITE)
     wanted = normal(chord)

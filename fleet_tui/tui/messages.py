@@ -1,15 +1,15 @@
-"""What has happened, as messages that any screen may handle. Widgets keep their own messages to themselves."""
+"""Messages to the app. Messages of a widget are in its class."""
 
 from __future__ import annotations
 
 from textual.message import Message
 
+from fleet_tui.faces.live import LiveData
 from fleet_tui.models import FleetState
-from fleet_tui.tui.exchange import Sights
 
 
 class FleetChanged(Message):
-    """Agents or batches are not as they were, whoever did it."""
+    """The store changed."""
 
     def __init__(self, state: FleetState) -> None:
         super().__init__()
@@ -19,19 +19,19 @@ class FleetChanged(Message):
         return isinstance(message, FleetChanged)
 
 
-class SightsChanged(Message):
-    """Usage, last lines, logs or line counts have moved."""
+class LiveDataChanged(Message):
+    """The worker sent new live data."""
 
-    def __init__(self, sights: Sights) -> None:
+    def __init__(self, live: LiveData) -> None:
         super().__init__()
-        self.sights = sights
+        self.live = live
 
     def can_replace(self, message: Message) -> bool:
-        return isinstance(message, SightsChanged)
+        return isinstance(message, LiveDataChanged)
 
 
 class WorkerFailed(Message):
-    """Something nobody foresaw happened in the worker."""
+    """An internal error happened in the worker."""
 
     def __init__(self, summary: str, trace: str) -> None:
         super().__init__()

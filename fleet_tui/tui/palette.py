@@ -10,43 +10,44 @@ from textual.command import DiscoveryHit, Hit, Hits, Provider
 from textual.content import Content
 from textual.screen import Screen
 
+from fleet_tui.quantities import counted
 from fleet_tui.tui.actions import in_context
-from fleet_tui.tui.screens.dashboard import Dashboard
+from fleet_tui.tui.dashboard.screen import Dashboard
+from fleet_tui.tui.panes.grid import LAYOUTS
 from fleet_tui.tui.widgets.lines import clean, content, fit
-from fleet_tui.tui.widgets.pane_grid import LAYOUTS
 
 _NOT_LISTED = frozenset({"jump", "palette"})
 NAME_WIDTH, SAYS_WIDTH = 20, 36
 
-Command = tuple[str, str, str, Callable[[], Any]]
-"""Name, what it says, its key, and what it does."""
+PaletteCommand = tuple[str, str, str, Callable[[], Any]]
+"""Name, description, chord, and the function."""
 
 
 class FleetCommands(Provider):
-    """What the palette offers over a dashboard."""
+    """The commands of the palette over a dashboard."""
 
     @property
-    def _desk(self) -> Dashboard | None:
+    def _dashboard(self) -> Dashboard | None:
         screen: Screen[Any] = self.screen
         return screen if isinstance(screen, Dashboard) else None
 
-    def _commands(self) -> Iterator[Command]:
-        desk = self._desk
-        if desk is None:
+    def _commands(self) -> Iterator[PaletteCommand]:
+        dashboard = self._dashboard
+        if dashboard is None:
             return
         for action in in_context("list"):
             if action.id not in _NOT_LISTED:
-                run = partial(desk.action_run, action.id)
-                yield action.id.replace("-", " "), action.says, desk.keymap.shown(action.id), run
+                run = partial(dashboard.action_run, action.id)
+                yield action.id.replace("-", " "), action.says, dashboard.keymap.shown(action.id), run
         for count in LAYOUTS:
-            says = f"{count} pane{'s' if count > 1 else ''}"
-            yield f"layout {count}", says, "", partial(desk.layout_actions.set_panes, count)
-        for agent in desk.listed:
+            says = counted(count, "pane")
+            yield f"layout {count}", says, "", partial(dashboard.groups.layout.set_panes, count)
+        for agent in dashboard.view.listed:
             yield (
                 f"go to {clean(agent.name)}",
                 f"{clean(agent.profile)}, {agent.status}",
                 "",
-                partial(desk.select, agent.id),
+                partial(dashboard.view.select, agent.id),
             )
 
     async def discover(self) -> Hits:
@@ -62,7 +63,7 @@ class FleetCommands(Provider):
 
 
 def _row(name: str, says: str, chord: str) -> Content:
-    """One line: a long name takes the room of what it says."""
+    """One line: a long name takes the room of the description."""
     wide = max(NAME_WIDTH, len(name) + 2)
     rest = max(0, NAME_WIDTH + SAYS_WIDTH - wide)
     return content(

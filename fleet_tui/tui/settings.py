@@ -1,40 +1,41 @@
-"""What the configuration says about the dashboard itself: keys, theme, layout, motion, notices."""
+"""The settings of the dashboard: keys, theme, layout, motion, notices."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from fleet_tui import config, paths
+from fleet_tui import paths
+from fleet_tui.config.load import load
 from fleet_tui.errors import FleetError
+from fleet_tui.faces.notices import NotifySettings
+from fleet_tui.fast_dataclasses import dataclass, field
 from fleet_tui.tui import keys
-from fleet_tui.tui.attention import Switches
-from fleet_tui.values import dataclass, field
 
 THEME = "fleet-dark"
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
+class DashboardSettings:
     keymap: keys.Keymap = field(default_factory=keys.Keymap)
     theme: str = THEME
     panes: int = 0
-    """How many are shown; 0 chooses by the terminal."""
+    """How many panes are shown; 0 chooses by the terminal's size."""
     has_motion: bool = True
-    notify: Switches = field(default_factory=Switches)
+    notify: NotifySettings = field(default_factory=NotifySettings)
     warning: str = ""
-    """What of the project's configuration does not count, and why."""
+    """Which of the project's settings are ignored, and why."""
 
     @classmethod
-    def load(cls, project_dir: Path) -> Settings:
+    def load(cls, project_dir: Path) -> DashboardSettings:
         """The user's and, over it, what any project may say; UsageError when the user gives a key twice."""
         project, warning = _project(project_dir), ""
         try:
-            found = config.load(project)
+            found = load(project)
         except FleetError as error:
-            # The user's own file has to be right; that of a repository must not keep the dashboard from opening.
-            found, warning = config.load(project, trusted=False), error.message
+            # An error in the user's own file is fatal; one in a repository's must not keep the dashboard from opening.
+            found, warning = load(project, trusted=False), error.message
         keymap, refused = keys.chosen(found)
-        notify = Switches(
+        notify = NotifySettings(
             found.notify_on,
             found.notify_terminal,
             found.notify_command,

@@ -1,4 +1,4 @@
-"""Where the stylesheets are: beside the package in a checkout, inside it when installed."""
+"""Paths of the stylesheets: beside the package in a checkout, inside it when installed."""
 
 from __future__ import annotations
 

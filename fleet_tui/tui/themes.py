@@ -1,6 +1,6 @@
-"""Two themes of ours, and the roles that every theme gets, mixed from its own colours.
+"""Two themes of ours, and the roles that every theme gets, mixed from its own colors.
 
-Roles carry meaning (LIST is muted, what needs a person is warning); no other module names a colour.
+Roles carry meaning (LIST is muted, what needs a person is warning); no other module names a color.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A program on the alternate screen: shows a page, then on each line it reads another one, and ends on "quit"."""
+"""A program on the alternate screen: shows a page, another one for each line it reads, and exits on "quit"."""
 
 from __future__ import annotations
 

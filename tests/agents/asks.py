@@ -1,4 +1,4 @@
-"""Asks its terminal who it is and where the cursor stands, and prints each answer as text; then waits."""
+"""Queries its terminal (identity, cursor, colors, …), prints each reply as text, and waits."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""Asks a question with numbered choices, reports that it waits, and writes down what was pressed.
+"""Asks a question with numbered choices, reports `blocked`, and records the key that was pressed.
 
     chooses.py KIND QUESTION CHOICE... [--twice] [--words]
 
-With --twice it asks the very same again; with --words the last choice takes a line of text. Then it takes prompts,
-each written to a file `prompts`, until its terminal ends.
+With --twice it asks the same question again; with --words the last choice takes a line of text. Then it takes prompts
+until its terminal closes, and appends each to a file `prompts`.
 """
 
 from __future__ import annotations

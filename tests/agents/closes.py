@@ -1,4 +1,4 @@
-"""Closes its terminal and lives on: answers SIGUSR1 by a line in the file that is its first argument."""
+"""Closes its terminal and keeps running: on SIGUSR1 it appends a line to the file named by its first argument."""
 
 from __future__ import annotations
 

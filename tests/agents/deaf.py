@@ -1,4 +1,4 @@
-"""Never reads its terminal; prints a number whenever it is sent SIGUSR1, to show that it goes on."""
+"""Never reads its terminal; prints the next number on each SIGUSR1, to show that it still runs."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Draws a full screen again whenever its size changes, and ends when a digit is typed, which is its exit code.
+"""Redraws a full screen when its size changes; a typed digit ends it with that exit code.
 
-Styles, wide characters and clusters of code points, text to the last cell, and the size in the middle.
+The screen has styles, wide characters, clusters of code points, text up to the last cell, and its size near the bottom.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Fills the disk of the file that is its first argument, once that exists, and takes each byte that is freed later."""
+"""Fills the disk of the file named by its first argument, once that exists, and takes every byte that is freed later."""
 
 from __future__ import annotations
 

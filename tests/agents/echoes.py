@@ -1,4 +1,4 @@
-"""Says "ready", then every line that it reads as "got: LINE"; ends with the code of a line "exit CODE"."""
+"""Prints "ready", then "got: LINE" for each line it reads; "exit CODE" ends it with that code."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Leaves one process for each way of getting away from its parent, says which, and waits.
+"""Starts one process for each way to escape from a parent, and waits.
 
-Appends "KIND PID" to the file that is its first argument; each of them holds on until it is killed.
+Appends "KIND PID" to the file named by its first argument. Each process runs until it is killed.
 """
 
 from __future__ import annotations

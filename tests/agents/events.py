@@ -1,8 +1,8 @@
-"""A headless program that tells its events as claude does; what happens in them is chosen by words of its prompt.
+"""A headless program that prints events in claude's format; its prompt selects what happens.
 
-`write NAME TEXT` writes a file; `limit FILE` is rate limited until there is a file of that name; `fail` is refused by
-its API and ends with 0 all the same; `deny` is not permitted something; `crash` ends in the middle with code 3;
-`hang` waits for a signal, as does a child of its own. The session comes from --session-id or --resume; every start is noted in
+`write NAME TEXT` writes a file; `limit FILE` is rate limited until that file exists; `fail` gets an API error and still
+exits with 0; `deny` is denied a permission; `crash` exits in the middle of its stream with code 3; `hang` waits for a
+signal, as does a child it starts. The session comes from --session-id or --resume; each start is appended to
 `starts.jsonl`.
 """
 

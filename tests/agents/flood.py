@@ -1,6 +1,6 @@
-"""Prints numbered lines: as fast as it can, or with "gently" in bursts; for ever, or as many as are asked for.
+"""Prints numbered lines as fast as it can, or in bursts with "gently"; endlessly, or as many as its first argument says.
 
-After so many (the first argument) it prints END and waits.
+After that many lines it prints END and waits.
 """
 
 from __future__ import annotations

@@ -1,17 +1,17 @@
-"""Behaves as a test tells it to, like any agent program: orders come as JSON lines through a pipe, not its terminal.
+"""Behaves like any agent program, as a test orders it to: orders come as JSON lines through a pipe, not its terminal.
 
-Arguments: the pipe with orders, the file that every byte typed goes to, the file that numbers the orders done, and
-the hook command. Started more often than any other: what takes long to import is imported where it is needed.
+Arguments: the pipe with orders, the file that receives every typed byte, the file with the number of orders done, and
+the hook command. Tests start this program more often than any other, so slow imports are deferred.
 Orders, each an object with one of these keys:
 
-    report TEXT      its status as OSC 7501;TEXT
-    title TEXT       its window's title
-    screen LINES     clear the screen and show these
-    raw TEXT         print this
-    hook EVENT       run the hook command with this event; "arguments" go to it, a string is passed on as it is
-    hooks COUNT      leave that many events at once, as so many hook commands would; "event" is their event
-    on_key ORDERS    what to do when the next byte is typed
-    on_enter ORDERS  what to do whenever Enter is typed
+    report TEXT      report a status: OSC 7501;TEXT
+    title TEXT       set the window title
+    screen LINES     clear the screen and show these lines
+    raw TEXT         print this text
+    hook EVENT       run the hook command with this event and with "arguments"; a string is passed on unchanged
+    hooks COUNT      leave that many copies of "event" at once, as that many hook commands would
+    on_key ORDERS    do this when the next byte is typed
+    on_enter ORDERS  do this whenever Enter is typed
     exit CODE
 """
 

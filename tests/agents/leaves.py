@@ -1,4 +1,4 @@
-"""Prints a last word and ends with code 7, leaving a child that keeps the terminal open."""
+"""Prints a last line and exits with code 7; a child keeps the terminal open."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Reads its terminal raw and appends every byte to the file named first; prints "ready", then how many it has.
+"""Reads its terminal raw and appends every byte to the file in its first argument; prints "ready", then the byte count.
 
-Further arguments switch modes on before that: each is the middle of a sequence, "?2004h" or ">1u".
+Further arguments enable modes first: each is the middle of a control sequence, such as "?2004h" or ">1u".
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Redraws its whole screen with one number in every row, inside synchronized output, for ever and without a pause.
+"""Redraws its whole screen endlessly, with the same number in every row, inside synchronized output.
 
-Each write ends in the middle of a redraw. With "stuck" it begins a redraw and never ends it.
+Each write ends in the middle of a redraw. With "stuck" it starts a redraw and never finishes it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Reports as its status whatever a file says, each time that changes: "state=done" and the like; "exit 3" ends it."""
+"""Reports the content of a file as its status whenever it changes, such as "state=done"; "exit 3" ends the program."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Writes random text, colours, moves and wide characters by the seed that is its first argument, then END; waits."""
+"""Writes random text, colors, cursor moves and wide characters from a seed, its first argument; then END, and waits."""
 
 from __future__ import annotations
 

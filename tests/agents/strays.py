@@ -1,7 +1,7 @@
-"""Leaves processes in sessions of their own with an empty environment, and waits.
+"""Starts processes in sessions of their own with an empty environment, and waits.
 
-Each further argument is a kind: "tty" keeps the terminal open, "silent" has nothing open and nothing to do with the
-worktree, "inside" works in it. Appends "KIND PID" to the file that is the first argument.
+Each argument after the first is a kind: "tty" keeps the terminal open, "silent" has no open files and does not use the
+worktree, "inside" has the worktree as its folder. Appends "KIND PID" to the file named by the first argument.
 """
 
 from __future__ import annotations

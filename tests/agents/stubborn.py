@@ -1,4 +1,4 @@
-"""Ignores every request to end, and says what it was asked."""
+"""Ignores every signal to end, and prints which one it got."""
 
 from __future__ import annotations
 

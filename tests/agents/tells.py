@@ -1,6 +1,6 @@
-"""Tells its terminal things besides its output: a title, a bell, notifications, its status; then waits for lines.
+"""Sends its terminal a title, a bell, notifications and a status; then reads lines.
 
-A line that it reads becomes its status report: "state=idle" and the like.
+Each line becomes its status report, such as "state=idle".
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Measures the numbers that the project promises, each beside what it is compared with; run by `make bench`.
+"""Measures the numbers the project promises, each beside a reference; run by `make bench`.
 
-Nothing here is a test: what is slow on a busy machine is shown, not failed. What has to hold is in the tests.
+Nothing here is a test: a slow result on a busy machine is shown and does not fail. Guarantees belong in the tests.
 """

@@ -1,4 +1,4 @@
-"""The same verbs of ai-fleet 0.1.3, in an environment and a tmux of its own, beside ours."""
+"""The same verbs in ai-fleet 0.1.3 for comparison, with its own environment and tmux server."""
 
 from __future__ import annotations
 
@@ -12,10 +12,11 @@ from pathlib import Path
 
 from tests.bench.figures import Row, compared
 from tests.bench.ground import Ground, timed
+from tests.places import REPOSITORY
 
 PACKAGES = ("ai-fleet==0.1.3", "libtmux==0.46.*")
-PLACE = Path(__file__).parents[2] / "build" / "bench" / "ai-fleet"
-"""Kept from run to run, and removed by `make clean`."""
+PLACE = REPOSITORY / "build" / "bench" / "ai-fleet"
+"""Kept between runs, removed by `make clean`."""
 COUNT = 5
 
 
@@ -67,7 +68,7 @@ def _verbs(
 
 
 def _installed() -> str:
-    """The program, installed if it has to be."""
+    """The program, installed if necessary."""
     if shutil.which("tmux") is None:
         raise RuntimeError("ai-fleet needs tmux, which is not installed")
     program = PLACE / "bin" / "fleet"
@@ -83,7 +84,7 @@ def _installed() -> str:
 
 @contextlib.contextmanager
 def _own_tmux(ground: Ground) -> Iterator[None]:
-    """It speaks to the default tmux server, which is found by this variable."""
+    """It uses the default tmux server, which this variable locates."""
     os.environ["TMUX_TMPDIR"] = str(ground.folder)
     try:
         yield

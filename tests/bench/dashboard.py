@@ -1,7 +1,7 @@
-"""The dashboard as people have it, in a real terminal of 200×50: how soon a key is painted, how smoothly, at what cost.
+"""The dashboard in a real terminal of 200×50: latency of a key, frame rate, stalls, CPU.
 
-A key counts as painted when the terminal has been sent what it typed, a character that is nowhere else. Nobody draws
-what the terminal is sent: what is measured is the dashboard, and the machine, not another emulator.
+A key counts as painted when the terminal receives the character it types, which occurs nowhere else. The output is not
+rendered, so the measure contains the dashboard and the machine, but no second emulator.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from pathlib import Path
 
 import psutil
 
-from fleet_tui import usage
-from fleet_tui.fleet import Fleet
 from tests.bench.figures import Figures, Row, alone, compared, interleaved
 from tests.bench.ground import SECONDS, Ground
+from tests.bench.proportional_memory import pss
 from tests.bench.stolen import Stolen
 from tests.tui.ptyapp import PtyApp
+from tests.watched_fleet import WatchedFleet
 
 COLS, ROWS = 200, 50
 PANES = 9
@@ -33,10 +33,10 @@ PROGRAM = Path(sys.executable).with_name("fleet-tui")
 LETTERS = tuple(
     map(chr, chain(range(0x400, 0x482), range(0x48A, 0x530), range(0x391, 0x3A2), range(0x531, 0x557)))
 )
-"""One for each key: none is on the screen, or in a frame of another key's."""
+"""One character per key, each absent from the screen and from frames caused by other keys."""
 PAUSE = 0.03
 SETTLED = 75.0
-"""Seconds; ages of less than a minute are shown in seconds, and those of fifty agents are painted every second."""
+"""Seconds. Ages below a minute are shown in seconds, so fifty young agents are repainted every second."""
 TOKEN = re.compile(rb"pane(\d)#(\d{6});")
 EMPTY_APP = """
 from textual.app import App
@@ -49,7 +49,7 @@ Empty().run()
 
 
 class Host:
-    """A terminal that takes what it is sent and looks at the bytes."""
+    """A terminal that reads its input and inspects the bytes."""
 
     def __init__(self, app: PtyApp) -> None:
         self.app = app
@@ -63,7 +63,7 @@ class Host:
             return b""
 
     def rest(self, seconds: float) -> bytes:
-        """What comes in this time."""
+        """The bytes that arrive in this time."""
         deadline = time.monotonic() + seconds
         found = bytearray()
         while (left := deadline - time.monotonic()) > 0:
@@ -71,7 +71,7 @@ class Host:
         return bytes(found)
 
     def press(self, letter: str) -> tuple[float, bytes]:
-        """Milliseconds until it was painted, and all that came meanwhile."""
+        """Milliseconds until the key was painted, and all bytes that arrived meanwhile."""
         wanted = letter.encode()
         found = bytearray()
         begin = time.perf_counter()
@@ -109,7 +109,7 @@ def _opened(project: Path, waits_for: str, argv: Sequence[str | Path] = ()) -> I
         app.send(b"\r")
         app.wait_for_text("TYPING →", seconds=SECONDS)
         host = Host(app)
-        # Programs are told their size, and the collector is told its work, a little after everything is there.
+        # Programs learn their size, and GC is scheduled, shortly after the first paint.
         host.rest(3.0)
         yield host
 
@@ -120,7 +120,7 @@ def _key_row(what: str, took: list[float], bare: list[float], at_most: float) ->
 
 
 def _bare(keys: int) -> list[float]:
-    """The same keys to a program alone in a terminal."""
+    """The same keys, sent to a program in a terminal of its own."""
     with PtyApp([], program="/bin/cat", cols=COLS, rows=ROWS) as app:
         return Host(app).type(keys)[0]
 
@@ -137,7 +137,7 @@ def _idle(ground: Ground, keys: int) -> Iterator[Row]:
 
 def _beside_a_flood(ground: Ground, keys: int) -> Iterator[Row]:
     project = ground.repository("beside", 5)
-    fleet = Fleet(project)
+    fleet = WatchedFleet(project)
     try:
         for name, program in (("a", "waiter"), ("b", "flood")):
             fleet.create(name, profile=str(ground.programs / program))
@@ -156,7 +156,7 @@ def _nine_panes(ground: Ground, keys: int, seconds: float) -> Iterator[Row]:
     project = ground.repository("nine", 5)
     (project / ".aifleet").mkdir(exist_ok=True)
     (project / ".aifleet" / "config.toml").write_text(f"[ui]\nlayout = {PANES}\n")
-    fleet = Fleet(project)
+    fleet = WatchedFleet(project)
     stalls, stolen = ground.folder / "stalls", ground.folder / "stolen"
     try:
         for number in range(1, PANES + 1):
@@ -187,7 +187,7 @@ def _nine_panes(ground: Ground, keys: int, seconds: float) -> Iterator[Row]:
 
 
 def _rates(seen: bytes, seconds: float) -> dict[int, float]:
-    """Different frames a second, by pane."""
+    """Distinct frames per second, by pane."""
     frames: dict[int, set[bytes]] = {number: set() for number in range(1, PANES + 1)}
     for pane, number in TOKEN.findall(seen):
         frames[int(pane)].add(number)
@@ -205,7 +205,7 @@ def _watched_for_theft(record: Path) -> Iterator[None]:
 
 
 def _stall_row(record: Path, stolen: Stolen, began: float) -> Row:
-    """The longest that one callback kept the loop for itself since then, while the machine had its processors."""
+    """The longest that one callback blocked the loop since then, without time stolen by the host."""
     own = [(0.0, "nothing")]
     disturbed = [0.0]
     for line in record.read_text().splitlines():
@@ -217,7 +217,7 @@ def _stall_row(record: Path, stolen: Stolen, began: float) -> Row:
         else:
             own.append((float(work), name))
     longest, name = max(own)
-    note = f"processor time, in {name}, the longest of {len(own) - 1}"
+    note = f"CPU time, in {name}, the longest of {len(own) - 1}"
     if disturbed[1:]:
         note += (
             f"; {max(disturbed):.1f} ms of {len(disturbed) - 1} while the host took time from this machine"
@@ -247,15 +247,13 @@ def _many_quiet(ground: Ground, *, quick: bool) -> Iterator[Row]:
             host.rest(max(5.0, began + age - time.monotonic()))
             family = [found := psutil.Process(app.process.pid), *found.children(recursive=True)]
             shares = [_processor_share(family, host, seconds / 3) for _ in range(3)]
-            yield alone(
-                f"processor, {QUIET} quiet agents", shares, "%", at_most=3, note=f"{len(family)} processes"
-            )
-            size = usage.pss(one.pid for one in family) / 1e6
+            yield alone(f"CPU, {QUIET} quiet agents", shares, "%", at_most=3, note=f"{len(family)} processes")
+            size = pss(one.pid for one in family) / 1e6
             yield alone(f"memory, {QUIET} quiet agents", [size], "MB", at_most=150)
 
 
 def _opening(argv: Sequence[str], program: str | Path, waits_for: str, project: Path) -> float:
-    """Milliseconds from the start of the program to what it is waited for on the screen."""
+    """Milliseconds from the start of the program until the expected text is on the screen."""
     begin = time.perf_counter()
     with PtyApp(argv, program=program, cols=COLS, rows=ROWS, cwd=project) as app:
         app.wait_for_text(waits_for, seconds=SECONDS)

@@ -1,4 +1,4 @@
-"""How long until agents are gone, beside what git alone takes to delete their worktrees."""
+"""How long a kill takes, beside git deleting the same worktrees."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is left after a kill, and what is lost when everything but the keepers is killed at random."""
+"""What is left running after a kill, and what is lost when everything except keepers is killed at random."""
 
 from __future__ import annotations
 
@@ -12,12 +12,15 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from fleet_tui import paths, processes
+from fleet_tui import paths
 from fleet_tui.fleet import Fleet
-from fleet_tui.holder import is_held
+from fleet_tui.holder.lock import is_held
+from fleet_tui.holder.session import open_session
 from fleet_tui.models import Agent
+from fleet_tui.system import agent_processes, processes
 from tests.bench.figures import Row, alone
 from tests.bench.ground import Ground, screen_server, wait_until
+from tests.holder.screens import wait_for_screen
 
 AGENTS = 8
 
@@ -40,10 +43,10 @@ def measure(ground: Ground, *, quick: bool) -> Iterator[Row]:
 
 def _orphans(ground: Ground) -> Row:
     repository = ground.small()
-    with ground.agents(repository, 5, "escaper") as (fleet, agents):
+    with ground.agents(repository, 5, "escaper") as (_fleet, agents):
         for agent in agents:
-            with fleet.session(agent) as session:
-                session.wait_for(lambda view: "all escaped" in "\n".join(view.text()), seconds=10)
+            with open_session(agent) as session:
+                wait_for_screen(session, lambda view: "all escaped" in "\n".join(view.text()), seconds=10)
         most = len(_marked(agents))
         ground.fleet(repository, "kill", "escaper-*", "-f")
         left = _marked(agents)
@@ -56,7 +59,7 @@ def _marked(agents: list[Agent]) -> list[int]:
     return [
         pid
         for agent in agents
-        for pid in processes.marked(agent.id, table, started_after=0)
+        for pid in agent_processes.marked(agent.id, table, started_after=0)
         if table[pid].is_alive
     ]
 
@@ -65,7 +68,7 @@ def _marked(agents: list[Agent]) -> list[int]:
 
 
 def _kill_face(ground: Ground, repository: Path, agent: Agent, chance: random.Random) -> None:
-    """Somebody who lists, and somebody who watches."""
+    """One process that lists agents, and one that watches them."""
     for arguments in (["list"], ["logs", agent.id, "-f"]):
         face = _start(repository, arguments)
         time.sleep(chance.uniform(0.0, 0.3))
@@ -74,7 +77,7 @@ def _kill_face(ground: Ground, repository: Path, agent: Agent, chance: random.Ra
 
 
 def _kill_launcher(ground: Ground, repository: Path, _agent: Agent, chance: random.Random) -> None:
-    """A creation whose launcher goes somewhere on the way: what it was making fails, the others stay."""
+    """A creation whose launcher is killed on the way: unfinished agents fail, finished ones stay."""
     name = f"doomed-{chance.randrange(1 << 40):x}"
     face = _start(repository, ["create", name, "-a", str(ground.programs / "waiter")])
     launchers: list[int] = []
@@ -108,17 +111,17 @@ def _start(repository: Path, arguments: list[str]) -> subprocess.Popen[bytes]:
 
 def _launches(pid: int) -> bool:
     try:
-        return b"fleet_tui.launch" in Path(f"/proc/{pid}/cmdline").read_bytes()
+        return b"fleet_tui.lifecycle.launcher" in Path(f"/proc/{pid}/cmdline").read_bytes()
     except OSError:
         return False
 
 
 def _is_well(fleet: Fleet, agent: Agent) -> bool:
-    """It runs, its record says so, and its holder answers."""
+    """Whether the agent runs, its record says so, and its holder answers."""
     now = fleet.find(agent.id)
     if now.has_ended or now.pid != agent.pid or not is_held(paths.lock(agent.id)):
         return False
     program = processes.look_up(agent.pid or 0)
-    with fleet.session(agent, rate=0) as session:
+    with open_session(agent, rate=0) as session:
         session.ask("ping")
     return program is not None and program.is_alive

@@ -1,4 +1,4 @@
-"""What a measure returns: rows of numbers with their spread, and what each was to be. No clock, no process."""
+"""The results of a measure: rows of numbers with their spread and their promise. Uses no clock and no process."""
 
 from __future__ import annotations
 
@@ -37,16 +37,16 @@ class Row:
     measured: Figures
     unit: str
     against: str = ""
-    """What it is compared with; empty for a number that stands alone."""
+    """The reference measurements; empty for a number without one."""
     reference: Figures | None = None
     target: str = ""
     is_met: bool | None = None
-    """None where nothing was promised."""
+    """None without a promise."""
     note: str = ""
 
     @property
     def ratio(self) -> float | None:
-        """Of neighbours in time where there are pairs: what disturbed one is likely to have disturbed the other."""
+        """The median ratio of pairs measured one after the other: a disturbance probably affected both."""
         if self.reference is None:
             return None
         ours, theirs = self.measured.values, self.reference.values
@@ -74,7 +74,7 @@ def compared(
     at_least: float | None = None,
     note: str = "",
 ) -> Row:
-    """A row whose promise is about the ratio."""
+    """A row with a promise about the ratio."""
     bare = Row(what, Figures(tuple(ours)), unit, against, Figures(tuple(theirs)), note=note)
     target, is_met = _judged(bare.ratio or 0.0, at_most, at_least, "×")
     return Row(what, bare.measured, unit, against, bare.reference, target, is_met, note)
@@ -91,7 +91,7 @@ def alone(
     reference: Sequence[float] = (),
     note: str = "",
 ) -> Row:
-    """A row whose promise is about its own median; a reference is only shown beside it."""
+    """A row with a promise about its own median; the reference is shown for comparison only."""
     figures = Figures(tuple(values))
     target, is_met = _judged(figures.median, at_most, at_least, f" {unit}".rstrip())
     other = Figures(tuple(reference)) if reference else None
@@ -109,7 +109,7 @@ def _judged(
 
 
 def interleaved(rounds: int, *subjects: Callable[[], float]) -> list[list[float]]:
-    """Each subject's results; they take turns, so that the machine's moods reach all of them alike."""
+    """The results of each subject. Subjects alternate, so that disturbances affect all of them alike."""
     results: list[list[float]] = [[] for _ in subjects]
     for _ in range(rounds):
         for subject, values in zip(subjects, results, strict=True):

@@ -1,6 +1,6 @@
-"""What the measures stand on: a home and repositories of their own, programs to run, and nothing left afterwards.
+"""The environment of the measures: a home, repositories and programs of their own, cleaned up afterwards.
 
-Prefers memory to disk. The command line is run as a user runs it: the console script beside this Python.
+Uses memory instead of disk if possible. Runs the command line as a user does: the console script beside this Python.
 """
 
 from __future__ import annotations
@@ -19,20 +19,22 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import fleet_tui
-from fleet_tui import paths, processes
+from fleet_tui import paths
 from fleet_tui.fleet import Fleet
-from fleet_tui.holder import is_held
+from fleet_tui.holder.lock import is_held
 from fleet_tui.models import Agent, Status
+from fleet_tui.system import processes
+from tests.watched_fleet import WatchedFleet
 
 FILES = 7000
 ROOM = 6 << 30
-"""Bytes that the largest measures may need."""
+"""Bytes the largest measures may need."""
 SECONDS = 60.0
-"""What anything may take before the run is given up."""
+"""Seconds after which a run is aborted."""
 DROPPED = ("FLEET_", "AI_FLEET_", "XDG_", "GIT_", "TMUX", "PYTHONDONT", "PYTHONUNBUFFERED")
 
 PROGRAMS = {
-    # Says that it runs by a file that carries the time, and then waits as an idle agent does.
+    # Writes the current time to a file, then waits like an idle agent.
     "waiter": ': > "$BENCH_STARTED/$$"\nexec cat\n',
     "family": "sleep 9999 & sleep 9999 & sleep 9999 & sleep 9999 &\nwait\n",
     "flood": "exec yes 'one of very many lines that a program printed without being asked to stop'\n",
@@ -62,7 +64,7 @@ class Ground:
         _compile()
 
     def _enter(self) -> None:
-        """Make this process, and so all that it starts, live here and nowhere else."""
+        """Point the environment of this process and its children here."""
         for name in list(os.environ):
             if name.startswith(DROPPED):
                 del os.environ[name]
@@ -98,7 +100,7 @@ class Ground:
             git(folder, "init", "--quiet", "--initial-branch", "main")
             subprocess.run(["git", "fast-import", "--quiet"], cwd=folder, input=_history(files), check=True)
             git(folder, "reset", "--quiet", "--hard", "main")
-            # Git compares whole seconds: files as young as the index would be read again by every git status.
+            # Git compares whole seconds: every git status would read files again that are as new as the index.
             time.sleep(1.1)
             git(folder, "status")
         return folder
@@ -106,13 +108,13 @@ class Ground:
     # ── agents ──────────────────────────────────────────────────────────────────────────────────────────────────
 
     def fleet(self, repository: Path, *arguments: str) -> tuple[float, str]:
-        """Run the command line; seconds and what it printed."""
+        """Run the command line; return its seconds and its output."""
         return timed([str(Path(sys.executable).with_name("fleet")), *arguments], repository)
 
     @contextlib.contextmanager
     def agents(self, repository: Path, count: int, program: str) -> Iterator[tuple[Fleet, list[Agent]]]:
-        """Agents that run inside the block and are gone after it."""
-        fleet = Fleet(repository)
+        """Agents that run inside the block and are removed after it."""
+        fleet = WatchedFleet(repository)
         try:
             made = fleet.fanout(count, program, prompt="x", profile=str(self.programs / program))
             down = [agent for agent in made if agent.has_ended]
@@ -124,8 +126,8 @@ class Ground:
             fleet.close()
 
     def clear(self, repository: Path) -> None:
-        """End the agents of a repository, and take away what they had."""
-        fleet = Fleet(repository)
+        """End the agents of a repository and remove their files."""
+        fleet = WatchedFleet(repository)
         agents = [agent for agent in fleet.agents() if agent.status is not Status.KILLED]
         fleet.kill(agents, delete_branch=True, grace=0.3)
         fleet.close()
@@ -140,7 +142,7 @@ class Ground:
         subprocess.run(["git", "update-ref", "--stdin"], cwd=repository, input=doomed.encode(), check=True)
 
     def start_times(self) -> list[float]:
-        """When each waiter began, on the clock of the machine; forgets them."""
+        """The start times of all waiters, by the system clock; clears them."""
         found = []
         for mark in list(self.started.iterdir()):
             found.append(mark.stat().st_mtime)
@@ -151,7 +153,7 @@ class Ground:
 
     def close(self) -> None:
         left = [agent for agent in _known_agents() if is_held(paths.lock(agent.id))]
-        fleet = Fleet(self.folder)
+        fleet = WatchedFleet(self.folder)
         fleet.stop(left, grace=0.3)
         fleet.close()
         for pid in self.processes():
@@ -160,7 +162,7 @@ class Ground:
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def processes(self) -> list[int]:
-        """Those that live here by their environment, this one aside."""
+        """Processes whose environment points here, except this one."""
         mark = f"HOME={self.home}".encode()
         table = processes.snapshot()
         return [
@@ -201,11 +203,11 @@ def screen_server(agent: Agent) -> int:
 
 
 def _known_agents() -> list[Agent]:
-    from fleet_tui.store import Store
+    from fleet_tui.store.database import Store
 
     store = Store(paths.store())
     try:
-        return [agent for agent, _ in store.live()]
+        return [agent for agent, _ in store.agents.live()]
     finally:
         store.close()
 
@@ -223,13 +225,13 @@ def _roomiest() -> str | None:
 
 
 def _compile() -> None:
-    """As an installer does it; an editable install may never have had the chance."""
+    """Compile the modules as an installer does; an editable install may not have done so."""
     sys.dont_write_bytecode = False
     compileall.compile_dir(str(Path(fleet_tui.__file__).parent), quiet=2)
 
 
 def _history(files: int) -> bytes:
-    """A commit of source-like files for git fast-import: as many, and as large, as a grown Python project has."""
+    """A commit for git fast-import with as many source files, and as large ones, as a grown Python project."""
     chance = random.Random(7)
     words = [
         "self",

@@ -1,6 +1,6 @@
-"""How long from a key event to the frame that shows it, through a holder: on a quiet machine, and among floods.
+"""Latency from a key event to the frame that shows it, through a holder: alone, and beside agents that flood.
 
-Beside it stands a bare round trip between two processes, the least that this machine can do at that moment.
+The reference is a bare round trip between two processes, the minimum of this machine at that moment.
 """
 
 from __future__ import annotations
@@ -11,22 +11,23 @@ import sys
 import time
 from collections.abc import Iterator
 
-from fleet_tui.inputs import KeyEvent
-from fleet_tui.session import Session
+from fleet_tui.holder.session import Session, open_session
+from fleet_tui.terminal.input_events import KeyEvent
 from tests.bench.figures import Figures, Row, alone
 from tests.bench.ground import Ground
+from tests.holder.screens import wait_for_screen
 
 FLOODS = 16
 ECHO = "import os\nwhile True: os.write(1, os.read(0, 1))"
 PAUSE = 0.03
-"""Longer than a frame's interval: a key on a quiet screen, as people type."""
+"""Longer than a frame's interval, like keys typed by hand on a quiet screen."""
 
 
 def measure(ground: Ground, *, quick: bool) -> Iterator[Row]:
     keys = 60 if quick else 300
     with (
-        ground.agents(ground.small(), 1, "waiter") as (fleet, (agent,)),
-        fleet.session(agent, rate=60) as session,
+        ground.agents(ground.small(), 1, "waiter") as (_fleet, (agent,)),
+        open_session(agent, rate=60) as session,
         _echo() as echo,
     ):
         yield from _rows("key → frame, alone", session, echo, keys, 2.0)
@@ -48,12 +49,12 @@ def _rows(
 
 
 def _key_to_frame(session: Session) -> float:
-    """Milliseconds until the cursor has moved: a letter, or the backspace that takes it away again."""
+    """Milliseconds until the cursor has moved, for a letter or the backspace that deletes it."""
     before = session.view.cursor
     key = KeyEvent("backspace") if before[0] else KeyEvent("x", text="x")
     begin = time.perf_counter()
     session.keys(key)
-    if not session.wait_for(lambda view: view.cursor != before, seconds=30):
+    if not wait_for_screen(session, lambda view: view.cursor != before, seconds=30):
         raise RuntimeError("a key was never shown")
     return (time.perf_counter() - begin) * 1000
 

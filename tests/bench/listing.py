@@ -1,4 +1,4 @@
-"""How long a cold `fleet list --json` takes, beside the start of a Python that does nothing."""
+"""Duration of a cold `fleet list --json`, beside the start of an idle Python."""
 
 from __future__ import annotations
 

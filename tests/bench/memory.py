@@ -1,16 +1,18 @@
-"""What a holder costs in memory, each page shared with others counted in parts: at rest, and after much output."""
+"""Proportional memory (PSS) of a holder, at rest and after much output."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Iterator
 
-from fleet_tui import usage
 from fleet_tui.fleet import Fleet
+from fleet_tui.holder.server.display import QUIET_SECONDS
+from fleet_tui.holder.session import open_session
 from fleet_tui.models import Agent
-from fleet_tui.screen_server import QUIET_SECONDS
 from tests.bench.figures import Row, alone
 from tests.bench.ground import Ground, screen_server
+from tests.bench.proportional_memory import pss
+from tests.holder.screens import wait_for_screen
 
 AGENTS = 20
 LINES = 10_000
@@ -21,7 +23,7 @@ def measure(ground: Ground, *, quick: bool) -> Iterator[Row]:
         for agent in agents:
             _wait_for_server(fleet, agent)
         yield alone(f"keeper + screen server, at rest, {AGENTS} agents", _sizes(agents), "MB", at_most=8)
-        servers = [usage.pss([screen_server(agent)]) / 1e6 for agent in agents]
+        servers = [pss([screen_server(agent)]) / 1e6 for agent in agents]
         yield alone("of which the screen server", servers, "MB")
         for agent in agents:
             _let_print(fleet, agent)
@@ -33,16 +35,16 @@ def measure(ground: Ground, *, quick: bool) -> Iterator[Row]:
 
 
 def _sizes(agents: list[Agent]) -> list[float]:
-    return [usage.pss([agent.keeper_pid or 0, screen_server(agent)]) / 1e6 for agent in agents]
+    return [pss([agent.keeper_pid or 0, screen_server(agent)]) / 1e6 for agent in agents]
 
 
 def _wait_for_server(fleet: Fleet, agent: Agent) -> None:
-    with fleet.session(agent, rate=0) as session:
+    with open_session(agent, rate=0) as session:
         session.ask("ping")
 
 
 def _let_print(fleet: Fleet, agent: Agent) -> None:
-    with fleet.session(agent, rate=30) as session:
+    with open_session(agent, rate=30) as session:
         session.send("text", data=b"\r")
-        if not session.wait_for(lambda view: "all printed" in "\n".join(view.text()), seconds=30):
+        if not wait_for_screen(session, lambda view: "all printed" in "\n".join(view.text()), seconds=30):
             raise RuntimeError(f"{agent.name} did not print its {LINES} lines")

@@ -1,7 +1,7 @@
-"""Run in a terminal: prints a file as quickly as the terminal takes it, whenever asked to.
+"""Prints a file as fast as the terminal accepts it, on request.
 
-Usage: pour.py REQUESTS ANSWERS, both named pipes. A request is a line with a file's path and how often to print
-it; the answer is the seconds from there until the terminal has answered a question that came behind the last byte.
+Usage: pour.py REQUESTS ANSWERS, both named pipes. A request is a line with the path of a file and how often to print
+it. The answer is the seconds until the terminal has answered a query that was sent after the last byte.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from pathlib import Path
 def main(requests: str, answers: str) -> None:
     tty.setraw(0)
     while True:
-        with open(requests, encoding="utf-8") as pipe:  # noqa: PTH123 - a pipe, opened anew for each request
+        with open(requests, encoding="utf-8") as pipe:  # noqa: PTH123 - a pipe, opened again for each request
             path, _, times = pipe.readline().strip().rpartition(" ")
         if not path:
             return

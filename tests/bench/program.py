@@ -1,4 +1,4 @@
-"""The command line of the bench: which measures, how thorough, printed how."""
+"""The command line of the bench: selects measures, repetitions and the output format."""
 
 from __future__ import annotations
 
@@ -40,12 +40,12 @@ MEASURES: dict[str, Measure] = {
     "ai-fleet": ai_fleet.measure,
 }
 SLOW = {"ai-fleet"}
-"""Left out of a quick run unless asked for by name."""
+"""Skipped in a quick run unless named."""
 
 
 @dataclass(frozen=True, slots=True)
 class Noise:
-    """A fixed amount of work, timed over and over: what it takes beyond its best is the machine's other work."""
+    """Times a fixed amount of work repeatedly: what exceeds the best time is load from elsewhere."""
 
     milliseconds: tuple[float, ...]
 
@@ -86,13 +86,13 @@ def main(arguments: list[str]) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m tests.bench",
-        description="Measures the promised numbers, each beside what it is compared with.",
+        description="Measure the promised numbers, each beside a reference.",
     )
     parser.add_argument(
-        "--only", action="append", choices=list(MEASURES), help="this measure; may be repeated"
+        "--only", action="append", choices=list(MEASURES), help="run only this measure; may be repeated"
     )
-    parser.add_argument("--quick", action="store_true", help="fewer rounds, under a minute")
-    parser.add_argument("--json", action="store_true", help="everything measured, as JSON")
+    parser.add_argument("--quick", action="store_true", help="run fewer rounds, under a minute")
+    parser.add_argument("--json", action="store_true", help="print all measurements as JSON")
     return parser
 
 

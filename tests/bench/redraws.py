@@ -1,7 +1,7 @@
-"""An agent's interface in miniature, run as a program: redraws its screen all the time, so many bytes a second.
+"""A miniature agent interface: redraws its screen continuously at a fixed number of bytes per second.
 
-Argument: its name. Every frame carries the name, a number and the last character typed, so that whoever sees a
-screen can tell the frames apart and find what was typed.
+Argument: its name. Every frame contains the name, a number and the last typed character, so that a reader of the
+screen can tell frames apart and find what was typed.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import tty
 
 RATE = 100_000
 FRAMES = 50
-"""A second."""
+"""Per second."""
 HEIGHT = 10
 WIDTH = 40
 
@@ -36,14 +36,14 @@ def main() -> None:
 
 
 def _filler(chance: random.Random) -> str:
-    """The rest of a frame: coloured words, as long as the rate wants it."""
+    """The rest of a frame: colored words, as many as the rate requires."""
     size = RATE // FRAMES - 60
     lines: list[str] = []
     while sum(len(line) for line in lines) < size and len(lines) < HEIGHT * 4:
         row = len(lines) % HEIGHT + 3
-        colour = chance.randrange(16, 232)
+        color = chance.randrange(16, 232)
         text = "".join(chance.choice("abcdefgh    ") for _ in range(WIDTH))
-        lines.append(f"\x1b[{row};1H\x1b[38;5;{colour}m{text}\x1b[39m")
+        lines.append(f"\x1b[{row};1H\x1b[38;5;{color}m{text}\x1b[39m")
     return "".join(lines)
 
 

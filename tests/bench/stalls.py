@@ -1,7 +1,7 @@
-"""The dashboard with a stop-watch on its event loop: `python -m tests.bench.stalls FILE`.
+"""The dashboard with a timer around each callback of its event loop: `python -m tests.bench.stalls FILE`.
 
-Writes a line for every callback that took longer than a little: when it began (on the machine's clock), and its
-milliseconds on the wall and on the processor, and its name. The second are the program's own doing, also on a busy machine.
+Writes a line for every slow callback: its start (system clock), its milliseconds of wall time and of CPU time, and its
+name. The CPU time is the program's own, even on a busy machine.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ WORTH_WRITING = 0.004
 
 
 def watch(path: str) -> None:
-    record = open(path, "w", buffering=1)  # noqa: PTH123, SIM115 - open for as long as the program runs
+    record = open(path, "w", buffering=1)  # noqa: PTH123, SIM115 - open while the program runs
     run_handle = asyncio.Handle._run
 
     def timed(handle: asyncio.Handle) -> None:
@@ -33,7 +33,7 @@ def watch(path: str) -> None:
 
 
 def _name(handle: asyncio.Handle) -> str:
-    """What ran: a task's name where it was a step of one."""
+    """The name of the callback, or of the task it is a step of."""
     callback = getattr(handle, "_callback", None)
     owner = getattr(callback, "__self__", None)
     return owner.get_name() if isinstance(owner, asyncio.Task) else getattr(callback, "__qualname__", "?")
@@ -41,5 +41,5 @@ def _name(handle: asyncio.Handle) -> str:
 
 if __name__ == "__main__":
     watch(sys.argv[1])
-    gc.disable()  # as the program itself does until it is open
+    gc.disable()  # as the program does until its first paint
     sys.exit(run(["ui"]))

@@ -1,4 +1,4 @@
-"""How long until agents run, beside what git alone takes to check their worktrees out."""
+"""How long it takes until agents run, beside git checking out the same worktrees."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.bench.figures import Row, compared, interleaved
 from tests.bench.ground import Ground, timed, wait_until
 
 BATCH = 5
-LOOKS_AFTER = "it looks for 60 ms whether a program ends at once"
+LOOKS_AFTER = "waits 60 ms for a program that ends at once"
 
 
 def measure(ground: Ground, *, quick: bool) -> Iterator[Row]:
@@ -62,7 +62,7 @@ def _create(ground: Ground, rounds: int) -> Iterator[Row]:
 
 
 def start_agents(ground: Ground, repository: Path, *command: str, count: int) -> tuple[float, float]:
-    """Seconds until the last program ran, and until the command had ended; the agents are gone afterwards."""
+    """Seconds until the last program ran, and until the command ended; removes the agents afterwards."""
     ground.start_times()
     begin = time.time()
     prompt = () if command[0] == "create" else ("-p", "x")
@@ -99,7 +99,7 @@ def _add_command(ground: Ground, number: int) -> list[str]:
 
 
 def _forget(ground: Ground, repository: Path) -> float:
-    """Costs nothing: it is not part of what is measured."""
+    """Not part of the measured time."""
     shutil.rmtree(ground.folder / "bare")
     ground.forget_worktrees(repository)
     return 0.0

@@ -1,7 +1,7 @@
-"""What the host of a virtual machine takes from it: `python -m tests.bench.stolen FILE`.
+"""CPU time that the host of a virtual machine steals from it: `python -m tests.bench.stolen FILE`.
 
-Processor time that the host gave to others counts as that of whichever program was running. The system knows how much
-it was in all; this program looks two hundred times a second and writes down when it has become more.
+The kernel charges stolen time to the program that was running, and counts it in total. This program reads the total two
+hundred times a second and records when it grows.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from pathlib import Path
 STAT = Path("/proc/stat")
 EVERY = 0.005
 SLACK = 5 / os.sysconf("SC_CLK_TCK")
-"""Seconds: the system counts it in ticks, when it comes to it, and is seen to have done so a little later."""
+"""Seconds. The kernel counts in ticks and with a delay, and this program sees it a little later."""
 STOLEN = 8
-"""The place of it in the line of all processors."""
+"""Its field in the line of all processors."""
 
 
 class Stolen:
-    """Of the written record, whether a stretch of time was left to this machine."""
+    """Whether, according to the record, no time was stolen in an interval."""
 
     def __init__(self, record: Path) -> None:
         self._times = [float(line) for line in record.read_text().splitlines()] if record.exists() else []

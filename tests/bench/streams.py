@@ -1,4 +1,4 @@
-"""Bytes as programs print them, made from a fixed seed: log lines, colours, and redraws of a part of the screen."""
+"""Sample output of programs from a fixed seed: log lines, colors, and partial redraws."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ WORDS = [
 
 
 def write_all(folder: Path) -> dict[str, Path]:
-    """One file for each kind of stream."""
+    """One file per kind of stream."""
     folder.mkdir(exist_ok=True)
     made = {}
     for name, part in KINDS.items():
@@ -53,8 +53,8 @@ def _log_line(chance: random.Random) -> str:
     return f"12:{chance.randint(10, 59)}:07 [{chance.randint(1, 9999)}] {_text(chance, chance.randint(20, 100))}\r\n"
 
 
-def _colours(chance: random.Random) -> str:
-    """As compilers and test runners colour their lines, with some truecolor among it."""
+def _colors(chance: random.Random) -> str:
+    """Colored lines as compilers and test runners print them, some in truecolor."""
     parts = []
     for _ in range(10):
         word = chance.choice(WORDS)
@@ -70,7 +70,7 @@ def _colours(chance: random.Random) -> str:
 
 
 def _redraw(chance: random.Random) -> str:
-    """As an agent's own interface redraws its last lines, in one synchronized update."""
+    """Redraws of the last lines in one synchronized update, as an agent's interface does."""
     height = 16
     lines = [
         f"\x1b[38;2;153;153;153m│\x1b[39m \x1b[1m{_text(chance, 24)}\x1b[22m \x1b[38;5;246m{_text(chance, 40)}\x1b[39m │"
@@ -82,6 +82,6 @@ def _redraw(chance: random.Random) -> str:
 
 KINDS: dict[str, Callable[[random.Random], str]] = {
     "log lines": _log_line,
-    "colours": _colours,
+    "colors": _colors,
     "redraws": _redraw,
 }

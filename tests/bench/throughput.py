@@ -1,6 +1,6 @@
-"""Bytes a second from a program's terminal into transcript, screen and one viewer, beside tmux with the same bytes.
+"""Bytes per second from a program's terminal into transcript, screen and one viewer, beside tmux with the same bytes.
 
-All are asked by the program itself: a stream is done when the terminal has answered a query sent after it.
+The program itself measures: a stream is done when the terminal has answered a query that was sent after it.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ from functools import partial
 from pathlib import Path
 
 from fleet_tui.errors import HolderGone
-from fleet_tui.fleet import Fleet
-from fleet_tui.session import Session
+from fleet_tui.holder.session import Session, open_session
 from tests.bench import streams
 from tests.bench.figures import Row, alone, compared, interleaved
 from tests.bench.ground import Ground
+from tests.watched_fleet import WatchedFleet
 
 
 @dataclass(frozen=True, slots=True)
 class Pourer:
-    """The program `pour` in some terminal, and how to ask it."""
+    """The program `pour` in a terminal, and its pipes."""
 
     requests: Path
     answers: Path
@@ -87,10 +87,10 @@ def _holder(ground: Ground) -> Iterator[Pourer]:
     pourer = Pourer.make(ground.folder, "holder")
     program = ground.program("pourer", f"#!/bin/sh\nexec {' '.join(pourer.command)}\n")
     repository = ground.small()
-    fleet = Fleet(repository, size=(streams.COLS, streams.ROWS))
+    fleet = WatchedFleet(repository, size=(streams.COLS, streams.ROWS))
     try:
         agent = fleet.create("pourer", profile=str(program))
-        with fleet.session(agent, rate=30) as session:
+        with open_session(agent, rate=30) as session:
             threading.Thread(target=_watch, args=(session,), daemon=True).start()
             yield pourer
             pourer.end()
@@ -110,7 +110,7 @@ def _watch(session: Session) -> None:
 
 @contextlib.contextmanager
 def _tmux(ground: Ground, name: str, *, is_watched: bool = False) -> Iterator[Pourer]:
-    """The same program in a tmux server of its own, with as much scrollback as a holder has."""
+    """The same program in a separate tmux server with the scrollback of a holder."""
     pourer = Pourer.make(ground.folder, name)
     settings = ground.folder / "tmux.conf"
     settings.write_text("set -g history-limit 10000\nset -g status off\n")

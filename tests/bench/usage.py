@@ -1,4 +1,4 @@
-"""What one sample of all agents' processor time and memory costs, beside psutil's way of asking for each tree."""
+"""Cost of one sample of all agents' CPU and memory, beside psutil reading each process tree."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from statistics import median
 
 import psutil
 
-from fleet_tui.usage import Sampler
+from fleet_tui.system.usage import Sampler
 from tests.bench.figures import Row, alone, compared, interleaved
 from tests.bench.ground import Ground
 
@@ -45,7 +45,7 @@ def _warm_up(sampler: Sampler, roots: Mapping[str, int]) -> None:
 
 
 def _sample(sampler: Sampler, roots: Mapping[str, int], work: list[float]) -> float:
-    """Milliseconds; those of them in which this process ran go into `work`."""
+    """Milliseconds of wall time; the CPU time of this process goes into `work`."""
     begin, worked = time.perf_counter(), time.process_time()
     found = sampler.sample(roots)
     seconds = time.perf_counter() - begin

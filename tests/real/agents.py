@@ -1,4 +1,4 @@
-"""An agent of a real program as a test sees it: what its holder wrote, never what its screen seems to say."""
+"""Agents of real programs: tests judge them by what their holder recorded, never by their screen."""
 
 from __future__ import annotations
 
@@ -7,19 +7,28 @@ import os
 import shutil
 import signal
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from fleet_tui import leftovers, paths
+from fleet_tui import paths
 from fleet_tui.fleet import Fleet
-from fleet_tui.holder import is_held, read_events, read_holder
-from fleet_tui.inputs import KeyEvent
+from fleet_tui.holder.event_log import read_events
+from fleet_tui.holder.lock import is_held
+from fleet_tui.holder.run_folder import read_holder
+from fleet_tui.holder.session import open_session
 from fleet_tui.models import Agent, Receipt, Spending
+from fleet_tui.programs import input_box, profiles
+from fleet_tui.programs.input_box import Box
+from fleet_tui.system import leftovers
+from fleet_tui.terminal.cells import Cursor
+from fleet_tui.terminal.input_events import KeyEvent
+from fleet_tui.terminal.view import View
 from tests.conftest import processes_of
-from tests.holders import wait_until
+from tests.holder.holders import wait_until
+from tests.holder.screens import wait_for_screen
 from tests.real import homes
 from tests.real.api import Api
 from tests.real.homes import changed, contents
@@ -32,10 +41,25 @@ several lines, a \\ backslash and {braces},
 an empty line, zażółć gęślą jaźń, 日本語 and 🛠️👩‍💻."""
 LONG_PROMPT = "".join(f"line {number} of many, which it's all about\n" for number in range(2500)) + "the end"
 
+PERMISSION_SHOWN = {
+    "claude": "Do you want to proceed?",
+    "codex": "Would you like to run",
+    "gemini": "Allow execution of",
+    "opencode": "Permission required",
+    "qwen": "Allow execution of",
+}
+"""Words of the dialog in which a program asks for permission to run a command."""
+
+
+def asks_to_touch(program: str) -> str:
+    """A prompt that makes a program ask before it runs `touch one.txt`."""
+    order = "escape" if program == "codex" else "run"  # codex asks only for what its sandbox does not allow
+    return f"please [[{order} touch one.txt]]"
+
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """A status as it stands in the holder's events."""
+    """A status in the holder's events."""
 
     status: str
     detail: str
@@ -46,14 +70,14 @@ class Told:
 
 @dataclass(frozen=True, slots=True)
 class Running:
-    """One started agent; `run` changes when it is revived, so the folder is asked for each time."""
+    """One started agent. A revive changes its run, so the row is read again on each access."""
 
     fleet: Fleet
     id: str
 
     @property
     def agent(self) -> Agent:
-        return self.fleet.store.agent(self.id)
+        return self.fleet.store.agents.get(self.id)
 
     @property
     def worktree(self) -> Path:
@@ -79,7 +103,7 @@ class Running:
         text: str = "",
         seconds: float = SECONDS,
     ) -> Told:
-        """The first status of one of these names that the holder told after a moment, with these words."""
+        """Wait for the first status with one of these names, these words and this source, recorded at or after `since`."""
 
         def found() -> Iterator[Told]:
             for told in self.statuses():
@@ -96,7 +120,7 @@ class Running:
         return next(found())
 
     def file(self, name: str, *, seconds: float = SECONDS) -> str:
-        """The content of a file in the worktree, once it is there."""
+        """Wait for a file in the worktree and return its content."""
         path = self.worktree / name
         try:
             wait_until(
@@ -107,16 +131,41 @@ class Running:
         return path.read_text()
 
     def shows(self, text: str, *, seconds: float = SECONDS) -> None:
-        """Wait until something is on its screen: for the moment to act, never for a result."""
+        """Wait until the screen shows a text. Use it to find the moment to act, never to check a result."""
         wait_until(lambda: text in self.screen(), f"{text!r} being shown", seconds=seconds)
 
+    def box_becomes(
+        self,
+        wanted: Callable[[Box], bool],
+        what: str,
+        *,
+        keys: tuple[KeyEvent, ...] = (),
+        seconds: float = SECONDS,
+    ) -> None:
+        """Press keys, and wait until the input box on the screen is as wanted."""
+        rule = profiles.load(self.agent.profile).rules.box
+        assert rule is not None
+
+        def is_wanted(view: View) -> bool:
+            x, y, visible, _, blink = view.cursor
+            cursor = Cursor(x, y, visible, "block", blink)
+            return bool(view.lines) and wanted(input_box.read(rule, view.lines, cursor))
+
+        with open_session(self.agent, rate=60) as session:
+            session.keys(*keys)
+            assert wait_for_screen(session, is_wanted, seconds=seconds), (
+                f"{what}; the screen: {self.screen()}"
+            )
+
     def listed(self) -> Agent:
-        """As a face sees it now."""
+        """The agent as a face sees it now."""
         return self.fleet.find(self.id)
 
     def wait_for_receipts(self, prompt: str, wanted: list[str], *, seconds: float = SECONDS) -> None:
-        """Until the holder has told exactly these states of a prompt, in this order; a state that is told again, with
-        another reason, counts once."""
+        """Wait until the holder has recorded exactly these states of a prompt, in this order.
+
+        A repeated state with another reason counts once.
+        """
 
         def told() -> list[str]:
             states = [e["data"]["state"] for e in self.events("receipt") if e["data"]["prompt"] == prompt]
@@ -128,7 +177,7 @@ class Running:
             raise AssertionError(f"{error}; told were {told()}") from None
 
     def answer(self, key: str) -> float:
-        """Press a key in a dialog until it has gone; codex passes over one that comes along with the dialog."""
+        """Press a key in a dialog until the dialog closes; codex ignores a key that arrives together with the dialog."""
         begun = time.time()
         for _ in range(5):
             self.press(key)
@@ -138,24 +187,27 @@ class Running:
         raise AssertionError(f"the dialog stays: {self.screen()}")
 
     def press(self, *keys: str) -> float:
-        """Press keys as a person at its pane does; returns the moment."""
+        """Press keys as a user at its pane does; return when."""
         at = time.time()
-        with self.fleet.session(self.agent, rate=0) as session:
+        with open_session(self.agent, rate=0) as session:
             for key in keys:
                 session.keys(KeyEvent(key))
             session.ask("ping")
         return at
 
     def type(self, text: str) -> None:
-        """Type a text key by key, as a person does: several at once are a paste."""
-        for key in text:
-            with self.fleet.session(self.agent, rate=0) as session:
-                session.keys(KeyEvent.named(key))
-                session.ask("ping")
+        """Type a text, each key once the box shows the one before: programs treat a burst of keys as a paste."""
+        for count, key in enumerate(text, start=1):
+            typed = text[:count]
+            self.box_becomes(
+                lambda box, typed=typed: box.text.rstrip().endswith(typed.rstrip()),  # type: ignore[misc]
+                f"the box does not show {typed!r}",
+                keys=(KeyEvent("space", text=" ") if key == " " else KeyEvent.named(key),),
+            )
 
     @contextlib.contextmanager
     def not_reading(self) -> Iterator[None]:
-        """The program stands still, as on a busy machine, and reads all at once what has come meanwhile."""
+        """Suspend the program, as a busy machine would; afterwards it reads everything at once."""
         pid = self.agent.pid
         assert pid is not None
         os.killpg(pid, signal.SIGSTOP)
@@ -165,14 +217,16 @@ class Running:
             os.killpg(pid, signal.SIGCONT)
 
     def prompt(self, text: str, *, now: bool = False, command: bool = False) -> Receipt:
-        return self.fleet.prompt(self.id, text, now=now, command=command)
+        return self.fleet.prompts.send(self.agent, text, now=now, command=command)
 
     def insist(self, text: str, api: Api) -> None:
-        """Prompt, and press Enter until it was asked: where something else than the prompt's way is under test."""
+        """Prompt, and press Enter until the API is asked, for tests of something other than prompts."""
         given = self.prompt(text)
-        # Whoever presses keys keeps a prompt that waits from being typed.
+        # Pressing keys keeps a queued prompt from being typed.
         wait_until(
-            lambda: self.fleet.receipt(given.id).state != "queued", f"{text!r} being typed", seconds=SECONDS
+            lambda: self.fleet.prompts.receipt(given.id).state != "queued",
+            f"{text!r} being typed",
+            seconds=SECONDS,
         )
         for _ in range(15):
             with contextlib.suppress(AssertionError):
@@ -182,12 +236,12 @@ class Running:
         raise AssertionError(f"{text!r} was never asked; screen: {self.screen()}")
 
     def screen(self) -> str:
-        return "\n".join(line.rstrip() for line in self.fleet.peek(self.id) if line.strip())
+        return "\n".join(line.rstrip() for line in self.fleet.peek(self.agent) if line.strip())
 
 
 @dataclass(frozen=True, slots=True)
 class Real:
-    """A fleet whose agents are of one real program."""
+    """A fleet whose agents run one real program."""
 
     fleet: Fleet
     api: Api
@@ -199,29 +253,29 @@ class Real:
         return Running(self.fleet, self.fleet.create(name, prompt=prompt, profile=self.program).id)
 
     def fork(self, agent: Running, name: str, prompt: str) -> Running:
-        return Running(self.fleet, self.fleet.fork(agent.id, name, prompt=prompt).id)
+        return Running(self.fleet, self.fleet.fork(agent.agent, name, prompt=prompt).id)
 
     def spent(self, agent: Running) -> tuple[int, int, int]:
-        """Tokens sent anew, found in the cache and answered, as the fleet has them."""
+        """Input, cached and output tokens according to the fleet."""
         found = self.fleet.spending([agent.agent]).get(agent.id, Spending())
         return found.input_tokens, found.cached_tokens, found.output_tokens
 
     def left_in_home(self, before: dict[str, str]) -> list[str]:
-        """What has changed in the user's home, apart from our own folders and what the program records."""
+        """Paths in the user's home that changed, except fleet-tui's folders and the program's own records."""
         known = homes.RECORDS[self.program]
         return [name for name in changed(before, contents(self.home)) if not name.startswith(known)]
 
     def left_in_project(self, before: dict[str, str]) -> list[str]:
-        """What has changed in the repository, the fleet's branches and worktrees aside."""
+        """Paths in the repository that changed, except the fleet's branches and worktrees."""
         ours = (".git/worktrees/", ".git/refs/heads/", ".git/logs/refs/heads/")
         return [name for name in changed(before, contents(self.project)) if not name.startswith(ours)]
 
     def distrust(self) -> None:
-        """As if the user had never opened this project with the program."""
+        """Make the program forget that the user trusts this project."""
         homes.distrust(self.program, self.home)
 
     def start_late(self, seconds: float) -> None:
-        """Let the program print a line at once, and begin some time after: as one that looks for updates first."""
+        """Delay the program after its first line, like one that checks for updates first."""
         found = shutil.which(self.program)
         file = self.project.parent / "late" / self.program
         file.parent.mkdir()
@@ -230,14 +284,14 @@ class Real:
         os.environ["PATH"] = f"{file.parent}:{os.environ['PATH']}"
 
     def configure(self, text: str) -> None:
-        """The user's own settings of the fleet."""
+        """Write the user's configuration."""
         file = paths.user_config()
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text)
 
 
 def kill_keeper(agent: Running) -> None:
-    """End the keeper as a crash would. Its program goes with its terminal; one that does not is ended too."""
+    """Kill the keeper like a crash. The program ends with its terminal; if it does not, kill it too."""
     found = read_holder(paths.run(agent.id, agent.agent.run))
     assert found is not None
     os.kill(found.keeper_pid, signal.SIGKILL)
@@ -246,3 +300,4 @@ def kill_keeper(agent: Running) -> None:
         wait_until(lambda: not processes_of(agent.agent), "the agent's processes being gone", seconds=3.0)
     except AssertionError:
         leftovers.end(leftovers.Traces(agent.id), state_folder=str(paths.state()))
+    agent.fleet.refresh()

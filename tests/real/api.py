@@ -1,7 +1,7 @@
-"""A loopback server that the real programs take for their model's API, and the log of what they asked of it.
+"""A loopback server that real programs use as their model's API, and a log of their requests.
 
-Serves HTTP on 127.0.0.1 and keeps every request. It is also every program's proxy, so that a request to anywhere
-else comes here, is refused and noted. Wire formats are in `dialects`, what is answered in `scenarios`.
+Serves HTTP on 127.0.0.1 and keeps every request. It is also every program's proxy: a request to any other host arrives
+here, is refused and recorded. `dialects` has the wire formats, `scenarios` the answers.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from tests.real.dialects import Anthropic, Chat, Dialect, Gemini, Responses
 from tests.real.scenarios import Refuse, Step, Turn, answer, say
 
 SECONDS = 15.0
-"""What a program may take to ask for something."""
+"""Seconds a program may take to send a request."""
 
 _FOLDER = re.compile(r'/[^\s"\\<`]*/worktrees/[\w.-]+/[\w.-]+')
-"""An agent's worktree, which every program tells the model in its own words."""
+"""Finds an agent's worktree, which every program mentions to the model in its own words."""
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """One request for an answer of the model."""
+class ModelRequest:
+    """One request to the model."""
 
     at: float
     """Seconds since the epoch."""
@@ -35,24 +35,24 @@ class Asked:
     body: dict[str, Any]
     turn: Turn
     is_aside: bool
-    """The program asked for itself, such as for a title."""
+    """The program asked on its own behalf, such as for a title."""
     status: int
 
     @property
     def prompt(self) -> str:
-        """What the person said last, the program's additions to it aside."""
+        """The user's newest text without the program's additions."""
         return self.turn.texts[-1] if self.turn.texts else ""
 
 
 class Api:
-    """The server, from `with Api() as api` on until the block ends."""
+    """The server; it runs inside `with Api() as api`."""
 
     def __init__(self) -> None:
-        self.asked: list[Asked] = []
-        self.broken: list[Asked] = []
-        """Those whose answer the program did not wait for."""
+        self.asked: list[ModelRequest] = []
+        self.broken: list[ModelRequest] = []
+        """Requests whose answer the program did not wait for."""
         self.outside: list[str] = []
-        """Where else the programs wanted to go."""
+        """Other hosts the programs tried to reach."""
         self.ending = threading.Event()
         self._changed = threading.Condition()
         self._server = _Server(self)
@@ -77,14 +77,14 @@ class Api:
             log.append(entry)
             self._changed.notify_all()
 
-    def prompts(self) -> list[Asked]:
-        """The requests that the person made, without those that carry a tool's result."""
+    def prompts(self) -> list[ModelRequest]:
+        """The requests with a user's prompt, without those that carry a tool's result."""
         return [asked for asked in self.asked if not asked.is_aside and not asked.turn.results]
 
     def wait_for(
-        self, condition: Callable[[Asked], bool], *, seconds: float = SECONDS, broken: bool = False
-    ) -> Asked:
-        """The first request that satisfies the condition, once it has come."""
+        self, condition: Callable[[ModelRequest], bool], *, seconds: float = SECONDS, broken: bool = False
+    ) -> ModelRequest:
+        """Wait for the first request that satisfies the condition."""
         log = self.broken if broken else self.asked
         deadline = time.monotonic() + seconds
         with self._changed:
@@ -95,8 +95,8 @@ class Api:
                 if not self._changed.wait(deadline - time.monotonic()):
                     raise AssertionError(f"no such request within {seconds} s; {self._shown()}")
 
-    def wait_for_prompt(self, text: str, *, seconds: float = SECONDS) -> Asked:
-        """The request whose newest words are exactly these."""
+    def wait_for_prompt(self, text: str, *, seconds: float = SECONDS) -> ModelRequest:
+        """Wait for the request with exactly this prompt."""
         return self.wait_for(lambda asked: asked.prompt == text, seconds=seconds)
 
     def _shown(self) -> str:
@@ -104,7 +104,7 @@ class Api:
         return f"seen were {seen}" if seen else "none has come"
 
     def same_turn(self, turn: Turn) -> int:
-        """How often this has been asked already."""
+        """How often this was asked before."""
         same = (asked.turn for asked in self.asked if not asked.is_aside)
         return sum(one.said == turn.said and one.results == turn.results for one in same)
 
@@ -118,7 +118,7 @@ class _Server(ThreadingHTTPServer):
         super().__init__(("127.0.0.1", 0), _Request)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """A program that is killed drops its connections; anything else must not pass unseen."""
+        """A killed program drops its connections; any other error must be visible."""
         import sys
 
         if not isinstance(sys.exception(), ConnectionError):
@@ -179,7 +179,7 @@ class _Request(BaseHTTPRequestHandler):
         if not aside:
             made = answer(turn, folder[0] if folder else "", api.same_turn(turn))
         status = made.code if isinstance(made, Refuse) else 200
-        asked = Asked(time.time(), path, body, turn, bool(aside), status)
+        asked = ModelRequest(time.time(), path, body, turn, bool(aside), status)
         api.note(api.asked, asked)
         try:
             self._send(dialect, body, made)

@@ -1,4 +1,4 @@
-"""Real agents of the real programs in a real fleet, with the loopback API for a model."""
+"""Real agent programs in a real fleet, with the loopback API as their model."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from typing import Any
 
 import pytest
 
-from fleet_tui.fleet import Fleet
 from tests.real import homes, install
 from tests.real.agents import Real, Running
 from tests.real.api import Api
+from tests.watched_fleet import WatchedFleet
 
 
 @pytest.fixture(scope="session")
 def installed() -> Callable[[str], list[Path]]:
-    """Asks for a program once a session; a test is skipped where there is none to be had."""
+    """Installs a program once per session; skips the test if it is not available."""
     folder = install.cache()
     found: dict[str, list[Path] | install.Unavailable] = {}
 
@@ -36,7 +36,7 @@ def installed() -> Callable[[str], list[Path]]:
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:
-    """Print the versions that the tests ran, as the programs themselves tell them."""
+    """Print the versions that were run, as reported by the programs."""
     ran = {
         value
         for reports in terminalreporter.stats.values()
@@ -58,7 +58,7 @@ def api() -> Iterator[Api]:
 
 @pytest.fixture
 def used_up(real: Real, monkeypatch: pytest.MonkeyPatch) -> Callable[[int], Running]:
-    """Starts a claude of that width whose subscription is used up; an account with a key has nothing to use up."""
+    """Starts a claude of a given width whose subscription is used up. An account with an API key has no such limit."""
     monkeypatch.delenv("ANTHROPIC_API_KEY")
     monkeypatch.setenv("CLAUDE_CODE_OAUTH_TOKEN", "sk-ant-oat01-of-nobody")
 
@@ -71,13 +71,13 @@ def used_up(real: Real, monkeypatch: pytest.MonkeyPatch) -> Callable[[int], Runn
 
 @pytest.fixture
 def program(request: pytest.FixtureRequest) -> str:
-    """The profile that a module tests; each says so itself."""
+    """The profile under test: PROGRAM of the module."""
     return str(request.module.PROGRAM)
 
 
 @pytest.fixture
 def install_as(request: pytest.FixtureRequest, program: str) -> str:
-    """By which name the program is in the table of tested versions."""
+    """The name of the program in the table of tested versions."""
     return str(getattr(request.module, "INSTALL", program))
 
 
@@ -99,7 +99,7 @@ def real(
     )
     homes.prepare(program, home, repository, api.url, monkeypatch)
     monkeypatch.setenv("PATH", os.pathsep.join([*map(str, places), os.environ["PATH"]]))
-    fleet = Fleet(repository)
+    fleet = WatchedFleet(repository)
     try:
         yield Real(fleet, api, home, repository, program)
     finally:

@@ -1,16 +1,15 @@
-"""Counts what becomes of prompts in the real programs: 25 for each, over drafts, menus, interruptions and errors.
+"""Counts how prompts fare in the real programs: 25 for each, with drafts, menus, interruptions and errors.
 
-Not a part of the suite, since it takes minutes:
+It takes minutes, so it is not part of the suite:
 
     pytest -m agents -s tests/real/count_prompts.py
 
-It prints a table and fails where a prompt arrived twice, glued to something else, or with a receipt that is not true.
+It prints a table, and fails if a prompt arrived twice, joined to other text, or with a wrong receipt.
 """
 
 from __future__ import annotations
 
 import contextlib
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
@@ -19,7 +18,7 @@ import pytest
 
 from fleet_tui.errors import Refused
 from fleet_tui.models import Receipt
-from tests.holders import wait_until
+from tests.holder.holders import wait_until
 from tests.real.agents import Real
 from tests.real.test_input_boxes import MENUS, PROGRAMS, Person
 
@@ -45,7 +44,7 @@ class Counted:
     reason: str
     expected: str
     may_repeat: bool = False
-    """The program tries a request again after some errors."""
+    """The program retries a request after some errors."""
 
     @property
     def kind(self) -> str:
@@ -67,12 +66,12 @@ class Count:
         self.number = 0
 
     def text(self, words: str = "count to three") -> str:
-        """Words that no other prompt has."""
+        """A prompt with a word that no other prompt has."""
         self.number += 1
         return f"{words} number{self.number:02}x"
 
     def arrived(self, text: str) -> tuple[str, ...]:
-        """What the model was asked that has anything of this text in it."""
+        """The prompts the model received that contain the mark of this text."""
         mark = text.split()[-1].strip("\\")
         return tuple(asked.prompt for asked in self.real.api.prompts() if mark in asked.prompt)
 
@@ -89,20 +88,6 @@ class Count:
         end = self.person.ends(given, seconds=SECONDS) if given.id else given
         return Counted(state, given.text, self.arrived(given.text), end.state, end.reason, expected, **more)
 
-    def clear(self) -> None:
-        """Empty the box of a draft, as a person would."""
-        self.person.agent.press("end")
-        with self.person.agent.fleet.session(self.person.agent.agent, rate=0) as session:
-            from fleet_tui.inputs import KeyEvent
-
-            session.keys(*[KeyEvent("backspace") for _ in range(60)])
-            session.ask("ping")
-        # A busy program takes them one by one.
-        time.sleep(3.0)
-
-    def escape(self) -> None:
-        self.person.interrupt()
-
     # ── states ──
 
     def plain(self, state: str, text: str) -> Iterator[Counted]:
@@ -110,11 +95,11 @@ class Count:
 
     def drafts(self) -> Iterator[Counted]:
         for _ in range(4):
-            self.person.types("please keep")
+            self.person.agent.type("please keep")
             yield self.end("draft in the box", self.give(self.text()))
             with contextlib.suppress(AssertionError):
                 wait_until(self.person.holds("please keep"), seconds=20)
-        self.clear()
+        self.person.empties_box()
 
     def menus(self) -> Iterator[Counted]:
         for _ in range(3):
@@ -131,11 +116,11 @@ class Count:
         for _ in range(3):
             slow = self.give(self.text("please [[slow 300 0.1]]"))
             wait_until(partial(self.has_arrived, slow.text), "the request", seconds=SECONDS)
-            time.sleep(0.5)
-            self.escape()
+            self.person.agent.shows("word1", seconds=SECONDS)
+            self.person.interrupt()
             yield self.end("Esc", slow, "interrupted", may_repeat=True)
             yield self.end("after Esc", self.give(self.text()))
-            self.clear()
+            self.person.empties_box()
 
     def errors(self) -> Iterator[Counted]:
         yield self.end("401", self.give(self.text("please [[fail 401]]")), "failed", may_repeat=True)

@@ -1,6 +1,6 @@
-"""Four providers' wire formats: a request's body read as a `Turn`, and an answer written as a stream of events.
+"""Wire formats of four providers: parse a request into a `Turn`, and write an answer as a stream of events.
 
-Only as much as the tested programs use. Each dialect is one class; none of them decides what is answered.
+Each dialect is one class and covers what the tested programs use. None of them decides what is answered.
 """
 
 from __future__ import annotations
@@ -15,24 +15,24 @@ from typing import Any, Protocol
 from tests.real.scenarios import USED_UP, Call, Refuse, Say, Step, Turn
 
 ANSWER = NEW, CACHED, ANSWERED = 312, 2000, 42
-"""Tokens that every answer is said to have taken: sent anew, found in the cache, answered."""
+"""The usage reported with every answer: input, cached and output tokens."""
 
 Body = dict[str, Any]
 Event = tuple[str, float]
-"""A piece of the stream, and how many seconds to wait after it."""
+"""A piece of the stream, and the seconds to wait after it."""
 
 
 class Dialect(Protocol):
     def turn(self, body: Body) -> Turn: ...
 
     def aside(self, body: Body) -> str:
-        """The answer to a request that the program makes for itself; empty for the person's own."""
+        """The answer to a request that the program makes on its own behalf; empty for a user's request."""
         ...
 
     def stream(self, body: Body, steps: Sequence[Step]) -> Iterator[Event]: ...
 
     def whole(self, body: Body, steps: Sequence[Step]) -> Body:
-        """The answer in one piece, for a request that is not to be streamed."""
+        """The answer in one piece, for a request without streaming."""
         ...
 
     def refusal(self, refuse: Refuse) -> Body: ...
@@ -54,7 +54,7 @@ def _texts(content: Any) -> list[str]:
 
 
 class Anthropic:
-    """Messages, as claude speaks them."""
+    """claude's format: Anthropic Messages."""
 
     def turn(self, body: Body) -> Turn:
         said: list[str] = []
@@ -117,12 +117,12 @@ class Anthropic:
 
 
 def _is_reminder(text: str) -> bool:
-    """What claude adds to a message by itself."""
+    """Text claude adds to a message."""
     return text.lstrip().startswith(("<system-reminder>", "[Request interrupted"))
 
 
 class Responses:
-    """OpenAI Responses, as codex speaks them."""
+    """codex's format: OpenAI Responses."""
 
     def turn(self, body: Body) -> Turn:
         said: list[str] = []
@@ -190,7 +190,7 @@ class Responses:
 
 
 class Chat:
-    """OpenAI Chat Completions, as opencode speaks them."""
+    """opencode's format: OpenAI Chat Completions."""
 
     def turn(self, body: Body) -> Turn:
         said: list[str] = []
@@ -255,12 +255,12 @@ class Chat:
 
 
 def _is_aider(body: Body) -> bool:
-    """It offers no tools: what it is to do is written in the answer."""
+    """It offers no tools and follows what the answer says."""
     return "Act as an expert software developer" in str(body["messages"][0].get("content"))
 
 
 class Gemini:
-    """generateContent, as gemini speaks it."""
+    """gemini's format: generateContent."""
 
     def turn(self, body: Body) -> Turn:
         said: list[str] = []

@@ -1,5 +1,5 @@
-"""A user's home as each program expects to find it: set up, logged in with a key, the project trusted, the loopback
-API for a provider. What is written here is the user's own; a fleet must leave it as it is.
+"""A user's home as each program expects it: set up, logged in with a key, the project trusted, the loopback API as
+provider. These files are the user's own, and a fleet must not change them.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ FOREIGN = (
     "AI_AGENT",
     "DISABLE_",
 )
-"""What the tester's own programs go by must not reach the tested ones."""
+"""Variables of the developer's own programs that must not reach the tested ones."""
 UNATTENDED = ("CI", "CONTINUOUS_INTEGRATION", "BUILD_NUMBER", "RUN_ID")
-"""Where one of these is set, some programs take no terminal for a person's: gemini ends without having asked."""
+"""With one of these set, some programs assume that no user is present: gemini exits without asking."""
 
 
 def prepare(name: str, home: Path, project: Path, url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Files in the home, and the environment, that make a program start without a question."""
+    """Write files into the home, and return the environment, so that a program starts without a question."""
     for variable in list(os.environ):
         if variable.startswith(FOREIGN) or variable in UNATTENDED:
             monkeypatch.delenv(variable)
@@ -102,14 +102,7 @@ default_mode_request_user_input = true
 
 
 def _gemini(home: Path, project: Path, url: str) -> dict[str, str]:
-    _write_json(
-        home / ".gemini" / "settings.json",
-        {
-            "security": {"auth": {"selectedType": "gemini-api-key"}, "folderTrust": {"enabled": False}},
-            "general": {"disableAutoUpdate": True, "disableUpdateNag": True},
-            "privacy": {"usageStatisticsEnabled": False},
-        },
-    )
+    _write_gemini_settings(home / ".gemini", "gemini-api-key")
     return {"GEMINI_API_KEY": KEY, "GOOGLE_GEMINI_BASE_URL": url, "GEMINI_TELEMETRY_ENABLED": "false"}
 
 
@@ -136,15 +129,20 @@ def _opencode(home: Path, project: Path, url: str) -> dict[str, str]:
 
 
 def _qwen(home: Path, project: Path, url: str) -> dict[str, str]:
+    _write_gemini_settings(home / ".qwen", "openai")
+    return {"OPENAI_API_KEY": KEY, "OPENAI_BASE_URL": f"{url}/v1", "OPENAI_MODEL": "test"}
+
+
+def _write_gemini_settings(folder: Path, login: str) -> None:
+    """The settings of gemini, or of qwen, which is a fork of it."""
     _write_json(
-        home / ".qwen" / "settings.json",
+        folder / "settings.json",
         {
-            "security": {"auth": {"selectedType": "openai"}, "folderTrust": {"enabled": False}},
+            "security": {"auth": {"selectedType": login}, "folderTrust": {"enabled": False}},
             "general": {"disableAutoUpdate": True, "disableUpdateNag": True},
             "privacy": {"usageStatisticsEnabled": False},
         },
     )
-    return {"OPENAI_API_KEY": KEY, "OPENAI_BASE_URL": f"{url}/v1", "OPENAI_MODEL": "test"}
 
 
 def _copilot(home: Path, project: Path, url: str) -> dict[str, str]:
@@ -218,11 +216,11 @@ RECORDS: dict[str, tuple[str, ...]] = {
         ".codex/version.json",
     ),
 }
-"""What a program writes into the home by itself, with or without a fleet: settings among them are compared by value."""
+"""Paths a program writes in the home even without a fleet; settings among them are compared by value."""
 
 
 def settings(name: str, home: Path) -> object:
-    """What the user has set, as the program would read it; its own notes beside it aside."""
+    """The settings of the user as the program reads them, without its own notes."""
     if name == "codex":
         found = tomllib.loads((home / ".codex" / "config.toml").read_text())
         return {key: value for key, value in found.items() if key != "tui"}
@@ -232,7 +230,7 @@ def settings(name: str, home: Path) -> object:
 
 
 def distrust(name: str, home: Path) -> None:
-    """Forget the project, so that the program asks whether it may be trusted."""
+    """Remove the trust in the project, so that the program asks for it."""
     if name == "codex":
         file = home / ".codex" / "config.toml"
         file.write_text(file.read_text().partition("[projects.")[0])
@@ -254,12 +252,13 @@ def _write(file: Path, text: str) -> None:
 
 
 OURS = (".cache/fleet-tui/", ".local/share/fleet-tui/", ".local/state/fleet-tui/")
-"""Folders of our own in a home."""
+"""fleet-tui's folders in a home."""
 
 
 def contents(folder: Path) -> dict[str, str]:
-    """Every file below, by its path, as a digest; a link by where it points. Our own folders are passed over: to read
-    a store that this process has open would take its locks away.
+    """The digest of every file below, by its path, or the target of a link.
+
+    Skips fleet-tui's folders: closing a store's file again would release the locks this process has on it.
     """
     found = {}
     for file in folder.rglob("*"):
@@ -274,5 +273,5 @@ def contents(folder: Path) -> dict[str, str]:
 
 
 def changed(before: dict[str, str], after: dict[str, str]) -> list[str]:
-    """The paths of files that are new, gone or different."""
+    """Paths of files that are new, missing or different."""
     return sorted(name for name in before.keys() | after.keys() if before.get(name) != after.get(name))

@@ -1,7 +1,7 @@
-"""The real agent programs, from npm into a cache that outlives the tests.
+"""Installs the real agent programs from npm into a cache that outlives the tests.
 
-The table of tested versions is `fleet_tui/data/tested.toml`. Where npm or its registry does not answer there is nothing to test, and
-`Unavailable` says so in one line; what did install must work. Nothing is installed into the system.
+`fleet_tui/programs/tested.toml` lists the tested versions. If npm or its registry is unreachable, `Unavailable` says so and
+the tests are skipped; a program that was installed must work. Nothing is installed into the system.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from fleet_tui import profiles, proving
+from fleet_tui.programs import profiles, versions
 
 INSTALL_SECONDS = 300
 REGISTRY_SECONDS = 20
@@ -27,7 +27,7 @@ NODE = "node@22.23.3"
 
 @dataclass(frozen=True, slots=True)
 class Cli:
-    """One program as it was tested."""
+    """One tested program."""
 
     package: str
     version: str
@@ -36,8 +36,8 @@ class Cli:
 
 
 def _clis() -> dict[str, Cli]:
-    newest = {name: Cli(one.package, one.versions[-1], name, name) for name, one in proving.tested().items()}
-    claude = proving.tested()["claude"]
+    newest = {name: Cli(one.package, one.versions[-1], name, name) for name, one in versions.tested().items()}
+    claude = versions.tested()["claude"]
     return newest | {"claude before reports": Cli(claude.package, claude.versions[0], "claude", "claude")}
 
 
@@ -45,17 +45,17 @@ CLIS = _clis()
 
 
 class Unavailable(Exception):
-    """npm or its registry does not answer, so there is no program to test."""
+    """npm or its registry is unreachable, so there is no program to test."""
 
 
 def cache() -> Path:
-    """Where the programs are kept; asked before a test has got a home of its own."""
+    """Where the programs are kept; read before a test gets its own home."""
     chosen = os.environ.get("FLEET_TEST_CACHE", "")
     return Path(chosen) if chosen else Path.home() / ".cache" / "fleet-tui-tests"
 
 
 def install(name: str, folder: Path) -> list[Path]:
-    """The folders to have on PATH for this program, installed first where it is not."""
+    """The folders this program needs on PATH; installs it if necessary."""
     cli = CLIS[name]
     node = _node(folder)
     programs = _installed(f"{cli.package}@{cli.version}", folder, node)
@@ -66,18 +66,18 @@ def install(name: str, folder: Path) -> list[Path]:
 
 @functools.cache
 def version(name: str, places: tuple[Path, ...]) -> str:
-    """What an installed program says its version is."""
+    """The version an installed program reports."""
     search = os.pathsep.join([*map(str, places), os.environ["PATH"]])
     before = os.environ["PATH"]
     os.environ["PATH"] = search
     try:
-        return proving.version(profiles.load(CLIS[name].profile), search)
+        return versions.version(profiles.load(CLIS[name].profile), search)
     finally:
         os.environ["PATH"] = before
 
 
 def _node(folder: Path) -> list[Path]:
-    """A folder with a new enough node, or none where the system's own will do."""
+    """A folder with a recent enough node, or none if the system's node is."""
     system = shutil.which("node")
     if system and _major(system) >= NEEDS_NODE:
         return []
@@ -92,7 +92,7 @@ def _major(node: str) -> int:
 
 
 def _installed(package: str, folder: Path, node: list[Path]) -> Path:
-    """Its folder of programs. Made under another name and renamed: a half-installed one is never used."""
+    """The folder of its executables. It is created under another name and renamed, so a partial install is never used."""
     target = folder / package.strip("@").replace("/", "-")
     with _locked(folder):
         if not target.is_dir():
@@ -145,7 +145,7 @@ def _last_line(text: str) -> str:
 
 @contextmanager
 def _locked(folder: Path) -> Iterator[None]:
-    """Two runs of the tests at once install one after the other."""
+    """Serializes installs of concurrent test runs."""
     folder.mkdir(parents=True, exist_ok=True)
     with (folder / "lock").open("w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)

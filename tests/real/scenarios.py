@@ -1,17 +1,17 @@
-"""What the loopback API does, chosen by words in the prompt; knows nothing of any provider's wire format.
+"""What the loopback API answers, selected by words in the prompt, independent of any provider's wire format.
 
-A prompt may hold one order in double brackets; the last one counts:
+A prompt may contain orders in double brackets; the last one counts:
 
     [[write NAME TEXT]]   write a file in the worktree with the program's own tool
     [[run COMMAND]]       run a shell command with the program's own tool
-    [[escape COMMAND]]    the same, asking to leave the sandbox where the program has one
-    [[ask]]               ask the person to choose a colour
+    [[escape COMMAND]]    the same, asking to leave the sandbox if the program has one
+    [[ask]]               ask the user to choose a color
     [[slow WORDS PAUSE]]  stream that many words, a pause of seconds between two
     [[fail CODE]]         answer every request with this HTTP error
-    [[exhausted]]         answer that all of a subscription's usage is used up, and when it is not any more
-    [[limit TIMES AFTER]] answer so many requests with 429, to be tried again after so many seconds; then as usual
+    [[exhausted]]         answer that the subscription's usage is used up, and when it resets
+    [[limit TIMES AFTER]] answer that many requests with 429 and a retry time in seconds; then as usual
 
-Without an order the answer tells the length and the digest of the prompt as it arrived.
+Without an order, the answer contains the length and the digest of the received prompt.
 """
 
 from __future__ import annotations
@@ -23,25 +23,25 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-QUESTION = "Which colour do you prefer?"
+QUESTION = "Which color do you prefer?"
 CHOICES = ("Red", "Blue")
 
 PAUSE = 0.06
-"""Between the words of an ordinary answer, so that a turn lasts long enough to be seen."""
+"""Seconds between the words of an ordinary answer, so that a turn is long enough to be observed."""
 
 _ORDER = re.compile(r"\[\[(\w+) ?([^\]]*)\]\]")
 
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """What a program asks of the model, whatever the provider."""
+    """A request of a program to the model, independent of the provider."""
 
     texts: tuple[str, ...]
-    """The parts of the newest thing the person said, as they came."""
+    """The parts of the newest user message, unchanged."""
     said: tuple[str, ...]
-    """Everything the person and the model have said in this conversation, oldest first."""
+    """All messages of this conversation, oldest first."""
     results: int
-    """How many tool calls have been answered since the person spoke."""
+    """How many tool calls were answered since the last user message."""
     tools: Mapping[str, Mapping[str, Any]]
     """The parameters of each tool on offer, as a JSON schema."""
 
@@ -79,7 +79,7 @@ USED_UP = "The usage limit has been reached"
 
 
 def answer(turn: Turn, folder: str, asked_before: int) -> list[Step] | Refuse:
-    """How this request is answered; `asked_before` counts earlier requests of the same turn."""
+    """The answer to this request; `asked_before` counts earlier requests of the same turn."""
     name, rest = order(turn)
     words = rest.split()
     if name == "fail":
@@ -96,7 +96,7 @@ def answer(turn: Turn, folder: str, asked_before: int) -> list[Step] | Refuse:
 
 
 def _used_up() -> dict[str, str]:
-    """What claude goes by; codex finds the same in the answer itself."""
+    """Headers that claude evaluates; codex finds the same in the answer itself."""
     resets = str(int(time.time()) + 3 * 3600)
     unified = "anthropic-ratelimit-unified"
     return {
@@ -137,7 +137,7 @@ def _call(name: str, rest: str, turn: Turn, folder: str) -> Step:
 
 
 def _written_out(name: str, rest: str) -> Step:
-    """For a program without tools, which does what stands in the answer."""
+    """For a program without tools, which follows the text of the answer."""
     if name == "write":
         file, _, text = rest.partition(" ")
         return say(f"\n{file}\n```\n<<<<<<< SEARCH\n=======\n{text}\n>>>>>>> REPLACE\n```\n")
@@ -182,11 +182,11 @@ def _ask(tools: Mapping[str, Mapping[str, Any]]) -> Step:
     if not tool:
         return say(f"There is no tool for a question among {sorted(tools)}.")
     if "requestedSchema" in _parameters(tools, tool):
-        field = {"type": "string", "title": "Colour", "enum": list(CHOICES)}
-        return Call(tool, {"message": QUESTION, "requestedSchema": {"properties": {"colour": field}}})
+        field = {"type": "string", "title": "Color", "enum": list(CHOICES)}
+        return Call(tool, {"message": QUESTION, "requestedSchema": {"properties": {"color": field}}})
     options = [{"label": choice, "description": f"the {choice.lower()} one"} for choice in CHOICES]
     question = {
-        "id": "colour", "type": "choice", "question": QUESTION, "header": "Colour", "options": options,
+        "id": "color", "type": "choice", "question": QUESTION, "header": "Color", "options": options,
         "multiSelect": False, "multiple": False,
     }  # fmt: skip
     return Call(tool, {"questions": [question]})

@@ -1,4 +1,4 @@
-"""Answers given from the list to the real programs: what came of them is read from the disk and the API's log."""
+"""Answers from the list to the real programs; the disk and the API's log show their effect."""
 
 from __future__ import annotations
 
@@ -7,16 +7,14 @@ import time
 import pytest
 
 from fleet_tui.errors import FleetError, Refused
-from tests.holders import wait_until
-from tests.imitations import at_once
-from tests.real.agents import Real, Running
+from fleet_tui.holder.session import open_session
+from tests.holder.holders import wait_until
+from tests.holder.ordered_program import at_once
+from tests.real.agents import Real, Running, asks_to_touch
 from tests.real.scenarios import QUESTION
 
 pytestmark = pytest.mark.agents
 START_SECONDS = 120.0
-
-RUN = {"codex": "please [[escape touch one.txt]]"}
-"""Codex asks only for what its sandbox would not let it do."""
 
 every = pytest.mark.parametrize(
     ("program", "install_as"),
@@ -33,7 +31,7 @@ every = pytest.mark.parametrize(
 
 
 def asking(real: Real, prompt: str, kind: str = "permission") -> Running:
-    """An agent that has asked, with its choices on the screen."""
+    """An agent that has asked and shows its choices."""
     agent = real.start(prompt)
     agent.wait_for("blocked", seconds=START_SECONDS)
     wait_until(lambda: knows_choices(agent), "the choices", seconds=START_SECONDS)
@@ -47,25 +45,15 @@ def knows_choices(agent: Running) -> bool:
 
 
 @every
-def test_a_permission_is_given(real: Real, program: str) -> None:
-    agent = asking(real, RUN.get(program, "please [[run touch one.txt]]"))
+@pytest.mark.parametrize(("said", "is_done"), [("yes", True), ("no", False)])
+def test_a_permission_is_given_or_denied(real: Real, program: str, said: str, is_done: bool) -> None:
+    agent = asking(real, asks_to_touch(program))
 
     at = time.time()
-    real.fleet.answer(agent.id, "yes")
+    real.fleet.answer(agent.agent, said)
 
     agent.wait_for("done", "idle", since=at, seconds=30.0)
-    assert (agent.worktree / "one.txt").exists()
-
-
-@every
-def test_a_permission_is_denied(real: Real, program: str) -> None:
-    agent = asking(real, RUN.get(program, "please [[run touch one.txt]]"))
-
-    at = time.time()
-    real.fleet.answer(agent.id, "no")
-
-    agent.wait_for("done", "idle", since=at, seconds=30.0)
-    assert not (agent.worktree / "one.txt").exists()
+    assert (agent.worktree / "one.txt").exists() is is_done
 
 
 @pytest.mark.parametrize(
@@ -86,7 +74,7 @@ def test_a_question_is_answered_by_number_or_word(real: Real, said: str) -> None
     assert evidence is not None
     assert evidence.text.endswith(QUESTION)
 
-    real.fleet.answer(agent.id, said)
+    real.fleet.answer(agent.agent, said)
 
     asked = real.api.wait_for(lambda asked: asked.turn.results == 1, seconds=30.0)
     heard = next(asked.body[name] for name in ("messages", "contents", "input") if name in asked.body)
@@ -95,10 +83,10 @@ def test_a_question_is_answered_by_number_or_word(real: Real, said: str) -> None
 
 @pytest.mark.parametrize(("program", "install_as"), [("claude", "claude"), ("codex", "codex")])
 def test_of_several_answers_at_once_one_is_given(real: Real, program: str) -> None:
-    agent = asking(real, RUN.get(program, "please [[run touch one.txt]]"))
+    agent = asking(real, asks_to_touch(program))
 
     def answer() -> str:
-        with real.fleet.session(agent.agent, rate=0) as session:
+        with open_session(agent.agent, rate=0) as session:
             return str(session.ask("respond", seconds=20.0, choice="1")["state"])
 
     at = time.time()
@@ -116,12 +104,12 @@ def test_the_question_of_trust_is_answered(real: Real, said: str) -> None:
     real.distrust()
     agent = asking(real, "hello", "trust")
 
-    real.fleet.answer(agent.id, said)
+    real.fleet.answer(agent.agent, said)
 
     if said == "yes":
         agent.wait_for("done", seconds=30.0)
     else:
-        # It goes to a list of all its tasks instead of ending.
+        # It shows a list of its tasks instead of exiting.
         agent.wait_for("blocked", detail="menu")
         assert real.api.prompts() == []
 
@@ -131,16 +119,16 @@ def test_nothing_is_answered_that_was_not_asked(real: Real) -> None:
     agent = real.start("hello")
     agent.wait_for("done")
 
-    with pytest.raises(Refused, match="does not wait"):
-        real.fleet.answer(agent.id, "1")
+    with pytest.raises(Refused, match="waiting for an answer"):
+        real.fleet.answer(agent.agent, "1")
 
 
 @pytest.mark.parametrize(("program", "install_as"), [("claude", "claude")])
 def test_an_answer_that_is_none_of_the_choices_is_refused_and_nothing_typed(real: Real) -> None:
     agent = asking(real, "please [[run touch one.txt]]")
 
-    with pytest.raises(FleetError, match="none of its choices"):
-        real.fleet.answer(agent.id, "7")
+    with pytest.raises(FleetError, match="not one of its choices"):
+        real.fleet.answer(agent.agent, "7")
 
     assert agent.listed().status_detail == "permission"
     assert not (agent.worktree / "one.txt").exists()

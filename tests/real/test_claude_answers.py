@@ -1,4 +1,4 @@
-"""Answers and rules with the real claude: given from the list, by its hook where that decides."""
+"""Answers and permission rules with the real claude, from the list and through its hook."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 
 from fleet_tui import paths
 from fleet_tui.errors import Refused
-from tests.holders import wait_until
+from tests.holder.holders import wait_until
 from tests.real.agents import Real
 
 PROGRAM = "claude"
@@ -22,7 +22,7 @@ def test_a_permission_is_given_from_the_list_through_the_hook(real: Real) -> Non
     waiting = real.fleet.run_folder(agent.agent) / "hooks"
     wait_until(lambda: any(waiting.glob("*.open")), "the hook waiting for a decision")
 
-    real.fleet.answer(agent.id, "yes")
+    real.fleet.answer(agent.agent, "yes")
 
     agent.wait_for("done")
     assert (agent.worktree / "one.txt").exists()
@@ -34,7 +34,7 @@ def test_a_permission_is_denied_from_the_list(real: Real) -> None:
     agent.wait_for("blocked")
     wait_until(lambda: bool((evidence := agent.listed().evidence) and evidence.choices), "the choices")
 
-    real.fleet.answer(agent.id, "no")
+    real.fleet.answer(agent.agent, "no")
 
     agent.wait_for("idle", "done")
     assert not (agent.worktree / "one.txt").exists()
@@ -47,7 +47,7 @@ def test_a_choice_that_only_the_dialog_has_is_taken_by_its_number(real: Real) ->
         lambda: bool((evidence := agent.listed().evidence) and len(evidence.choices) > 2), "the choices"
     )
 
-    real.fleet.answer(agent.id, "2")
+    real.fleet.answer(agent.agent, "2")
 
     agent.wait_for("done")
     assert (agent.worktree / "one.txt").exists()
@@ -66,7 +66,7 @@ def test_a_question_is_answered_by_number_word_or_words_of_ones_own(
         lambda: bool((evidence := agent.listed().evidence) and len(evidence.choices) > 2), "the choices"
     )
 
-    real.fleet.answer(agent.id, said)
+    real.fleet.answer(agent.agent, said)
 
     assert heard in str(real.api.wait_for(lambda asked: asked.turn.results == 1).body["messages"][-1])
 
@@ -77,7 +77,7 @@ def test_the_question_of_trust_is_answered_from_the_list(real: Real, said: str) 
     agent = real.start("hello")
     agent.wait_for("blocked", detail="trust")
 
-    real.fleet.answer(agent.id, said)
+    real.fleet.answer(agent.agent, said)
 
     if said == "yes":
         agent.wait_for("done", seconds=30.0)
@@ -89,8 +89,8 @@ def test_nothing_is_answered_that_was_not_asked(real: Real) -> None:
     agent = real.start("hello")
     agent.wait_for("done")
 
-    with pytest.raises(Refused, match="does not wait"):
-        real.fleet.answer(agent.id, "1")
+    with pytest.raises(Refused, match="waiting for an answer"):
+        real.fleet.answer(agent.agent, "1")
 
 
 RULES = """
@@ -165,7 +165,7 @@ def test_a_conversation_begun_anew_is_the_one_that_comes_back(real: Real) -> Non
     asked = real.api.wait_for_prompt("remember the word nougat")
     agent.wait_for("done", since=asked.at)
     real.fleet.stop([agent.listed()])
-    real.fleet.revive(agent.id)
+    real.fleet.revive(agent.agent)
     agent.wait_for("idle", source="osc7501")
     agent.prompt("which word was it?")
 

@@ -1,4 +1,4 @@
-"""A claude of the versions that tell their state by the title alone; many users still have one."""
+"""A claude from before it reported its status; only its title shows it. Many users still have one."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.holders import wait_until
+from tests.holder.holders import wait_until
 from tests.real.agents import Real, Running
 from tests.real.dialects import ANSWER
 

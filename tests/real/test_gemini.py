@@ -1,4 +1,4 @@
-"""The real gemini in a fleet, where it installs."""
+"""The real gemini in a fleet."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 
 from fleet_tui.errors import Refused
 from fleet_tui.models import Status
-from tests.holders import wait_until
+from tests.holder.holders import wait_until
 from tests.real.agents import HARD_PROMPT, Real, kill_keeper
 from tests.real.dialects import ANSWER
 
@@ -33,7 +33,7 @@ def test_a_prompt_for_an_idle_agent_that_reads_late_arrives_exactly(real: Real) 
 
     with agent.not_reading():
         receipt = agent.prompt(HARD_PROMPT)
-        assert (receipt.state, "does not read" in receipt.reason) == ("queued", True)
+        assert (receipt.state, "not reading input" in receipt.reason) == ("queued", True)
 
     real.api.wait_for_prompt(HARD_PROMPT, seconds=6.0)
 
@@ -61,11 +61,11 @@ def test_an_agent_whose_keeper_was_killed_goes_on_with_its_conversation(real: Re
     kill_keeper(agent)
     assert agent.listed().status is Status.LOST
 
-    revived = real.fleet.revive(agent.id)
+    revived = real.fleet.revive(agent.agent)
     assert (revived.session_id, session in revived.argv) == (session, True)
     agent.shows(READY, seconds=START_SECONDS)
     agent.shows("marzipan")
-    # What is typed while it still loads the conversation is lost.
+    # gemini loses what is typed while it loads the conversation.
     agent.wait_for("idle", "unknown", since=time.time())
     agent.insist("which word was it?", real.api)
 
@@ -80,5 +80,5 @@ def test_it_says_that_gemini_cannot_be_forked(real: Real) -> None:
     agent = real.start()
     agent.shows(READY, seconds=START_SECONDS)
 
-    with pytest.raises(Refused, match="gemini cannot go on with a copy"):
+    with pytest.raises(Refused, match="gemini cannot continue a copy"):
         real.fork(agent, "other", "hello")

@@ -1,4 +1,4 @@
-"""The real programs in their headless modes: what they did on disk, what they asked of the API, how they ended."""
+"""The real programs in their headless modes: files they wrote, requests they made, how they ended."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 
 from fleet_tui import paths
 from fleet_tui.models import Agent, Status
-from tests.holders import wait_until
+from tests.holder.holders import wait_until
 from tests.real.agents import HARD_PROMPT, Real, Running
 
 SECONDS = 120.0
@@ -34,11 +34,11 @@ def ended(agent: Running) -> Agent:
 
 
 def printed(agent: Running) -> str:
-    return "\n".join(agent.fleet.logs(agent.id, 500))
+    return "\n".join(agent.fleet.logs(agent.agent, 500))
 
 
 def limits(agent: Running) -> int:
-    """How often it has reported being limited."""
+    """How often it reported `limited`."""
     raw = b"".join(agent.fleet.raw_output(agent.agent))
     return len(re.findall(rb"\x1b\]7501;state=limited:", raw))
 
@@ -56,7 +56,7 @@ def test_a_file_is_edited_and_the_conversation_goes_on(real: Real) -> None:
     spent = json.loads((paths.run(first.id, 1) / "spending.json").read_text())
     assert spent["input_tokens"] > 0 < spent["output_tokens"]
 
-    real.fleet.revive(agent.id, prompt=f"- {HARD_PROMPT}")
+    real.fleet.revive(agent.agent, prompt=f"- {HARD_PROMPT}")
     again = ended(agent)
 
     assert (again.run, again.exit_code) == (2, 0), printed(agent)
@@ -82,19 +82,19 @@ def test_a_rate_limited_run_recovers(real: Real) -> None:
 
     assert ended(agent).exit_code == 0, printed(agent)
     assert [asked.status for asked in real.api.prompts()] == [429, 429, 200]
-    # Nothing in opencode's stream tells of it.
+    # opencode's stream does not mention it.
     assert limits(agent) == (0 if real.program == "opencode" else 2)
 
 
 def test_what_is_not_permitted_is_not_done(real: Real) -> None:
-    # codex tells nothing of a command that ends at once, also where its sandbox refused the change.
+    # codex does not report a command that ends at once, even if its sandbox refused the change.
     does = "run sleep 1; touch notes.txt" if real.program == "codex" else "write notes.txt done"
     agent = start(real, f"please [[{does}]]", mode="ask")
 
     run = ended(agent)
     assert not (agent.worktree / "notes.txt").exists()
     if real.program == "gemini":
-        # It takes its tools away from the model, and reports nothing.
+        # It withholds its tools from the model and reports nothing.
         return
     assert run.exit_code == 1
     last = [told for told in agent.statuses() if told.source == "osc7501"][-1]

@@ -1,20 +1,20 @@
-"""Prompts and the input boxes of the real programs: drafts, menus, interruptions, commands, and what the receipt says.
+"""Prompts and the input boxes of the real programs: drafts, menus, interruptions, commands, and receipts.
 
-What arrived is read from the API's log; the person's part is played through a session, as in a pane.
+The API's log shows what arrived; a session types like a user at a pane.
 """
 
 from __future__ import annotations
 
 import contextlib
-import time
 from collections.abc import Callable
 
 import pytest
 
 from fleet_tui.errors import Refused
-from fleet_tui.inputs import KeyEvent
 from fleet_tui.models import Receipt
-from tests.holders import wait_until
+from fleet_tui.programs.input_box import BoxState
+from fleet_tui.terminal.input_events import KeyEvent
+from tests.holder.holders import wait_until
 from tests.real.agents import Real, Running
 
 PROGRAMS = ("claude", "codex", "gemini", "opencode", "qwen")
@@ -40,7 +40,7 @@ class Person:
         self.agent.wait_for("done", "idle", since=asked.at, seconds=SECONDS)
 
     def interrupt(self) -> None:
-        """Break the turn off, as a person does: opencode takes two Escs soon after each other, and may miss one."""
+        """Interrupt the turn like a user: opencode needs two Escs in quick succession and may miss one."""
         self.agent.press("escape")
         for _ in range(20 if self.real.program == "opencode" else 0):
             self.agent.press("escape")
@@ -48,36 +48,43 @@ class Person:
                 self.agent.shows("interrupted", seconds=0.4)
                 return
 
-    def types(self, text: str) -> None:
-        """Letter by letter, then hands off."""
-        with self.agent.fleet.session(self.agent.agent, rate=0) as session:
-            for char in text:
-                session.keys(KeyEvent("space" if char == " " else char, text=char))
-                time.sleep(0.02)
-            session.ask("ping")
-        self.agent.shows(text.split()[-1])
-
-    def opens_menu(self) -> None:
-        self.types(MENUS[self.real.program])
-        time.sleep(0.7)
-        self.agent.press("enter")
-        wait_until(
-            lambda: self.agent.statuses()[-1].status == "blocked",
-            f"a menu being seen: {self.agent.screen()}",
-            seconds=20,
+    def empties_box(self) -> None:
+        """Delete the text in the box."""
+        self.agent.press("end")
+        self.agent.box_becomes(
+            lambda box: box.state is BoxState.EMPTY,
+            "the box is not empty",
+            keys=(KeyEvent("backspace"),) * 60,
         )
 
+    def opens_menu(self) -> None:
+        command = MENUS[self.real.program]
+        name = command.removeprefix("/")
+        before = self.agent.screen().count(name)
+        self.agent.type(command)
+        # The program suggests the command beside the box it was typed into.
+        wait_until(
+            lambda: self.agent.screen().count(name) > before + 1, f"{command} being suggested", seconds=20
+        )
+        for _ in range(4):
+            self.agent.press("enter")
+            # Programs ignore an early Enter; a second one too soon would select an entry of the menu.
+            with contextlib.suppress(AssertionError):
+                wait_until(lambda: self.agent.statuses()[-1].status == "blocked", seconds=5)
+                return
+        raise AssertionError(f"no menu is seen: {self.agent.screen()}")
+
     def ends(self, receipt: Receipt, seconds: float = SECONDS) -> Receipt:
-        return self.agent.fleet.wait_for_answer(receipt, seconds=seconds)
+        return self.agent.fleet.prompts.wait(receipt, seconds=seconds)
 
     def asked(self) -> list[str]:
         prompts = [asked.prompt for asked in self.real.api.prompts()]
-        # qwen asks the model by itself what is worth remembering, and what might be typed next.
+        # qwen asks the model on its own what to remember and what to suggest.
         own = ("Managed memory", "[SUGGESTION MODE")
         return [prompt for prompt in prompts if not prompt.startswith(own)][1:]
 
     def holds(self, text: str) -> Callable[[], bool]:
-        """Whether the text stands in the lower part of the screen."""
+        """A check whether the lower part of the screen shows the text."""
 
         def found() -> bool:
             lines = self.agent.screen().splitlines()
@@ -92,7 +99,7 @@ def person(real: Real) -> Person:
 
 
 def test_a_prompt_does_not_join_a_draft_which_comes_back(person: Person) -> None:
-    person.types(DRAFT)
+    person.agent.type(DRAFT)
 
     receipt = person.ends(person.agent.prompt("count to three"))
 
@@ -103,7 +110,7 @@ def test_a_prompt_does_not_join_a_draft_which_comes_back(person: Person) -> None
 
 
 def test_three_prompts_at_once_arrive_one_by_one_beside_a_draft(person: Person) -> None:
-    person.types(DRAFT)
+    person.agent.type(DRAFT)
     texts = ["count to one", "count to two", "count to three"]
 
     receipts = [person.agent.prompt(text) for text in texts]
@@ -174,7 +181,7 @@ def test_a_turn_that_ends_in_an_error_is_not_answered(person: Person) -> None:
 
 
 def test_a_command_is_run_as_one_if_that_is_asked_for(person: Person) -> None:
-    receipt = person.agent.fleet.prompt(person.agent.id, MENUS[person.real.program], command=True)
+    receipt = person.agent.fleet.prompts.send(person.agent.agent, MENUS[person.real.program], command=True)
 
     receipt = person.ends(receipt)
     assert receipt.state == "answered", receipt

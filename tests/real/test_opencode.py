@@ -1,11 +1,11 @@
-"""The real opencode in a fleet, where it installs. One start of it takes some 15 seconds of CPU: few tests."""
+"""The real opencode in a fleet. One start takes about 15 seconds of CPU, so there are few tests."""
 
 from __future__ import annotations
 
 import pytest
 
 from fleet_tui.models import Status
-from tests.holders import wait_until
+from tests.holder.holders import wait_until
 from tests.real.agents import HARD_PROMPT, Real, kill_keeper
 from tests.real.dialects import ANSWER
 
@@ -23,7 +23,7 @@ def test_a_first_prompt_edits_a_file_and_a_second_one_arrives_exactly(real: Real
     agent.prompt(HARD_PROMPT)
 
     asked = real.api.wait_for(lambda asked: "backslash" in asked.prompt, seconds=START_SECONDS)
-    # By itself it sets a space after whatever is pasted.
+    # opencode appends a space to a paste.
     assert asked.prompt.removesuffix(" ") == HARD_PROMPT
     assert "please [[write notes.txt done]]" in asked.turn.said
 
@@ -43,7 +43,7 @@ def test_an_agent_whose_keeper_was_killed_goes_on_with_its_conversation(real: Re
     ended = agent.listed()
     assert (ended.status, bool(ended.session_id)) == (Status.LOST, True)
 
-    revived = real.fleet.revive(agent.id)
+    revived = real.fleet.revive(agent.agent)
 
     assert (revived.session_id, ended.session_id in revived.argv) == (ended.session_id, True)
     agent.shows("marzipan", seconds=START_SECONDS)

@@ -1,17 +1,22 @@
-"""What the real opencode tells on its port, heard as a screen server will hear it. One start serves for all."""
+"""The event stream of the real opencode, read as a screen server reads it. One start serves all checks."""
 
 from __future__ import annotations
 
+import base64
+import json
 import time
 from collections.abc import Callable
 from pathlib import Path
+from urllib.error import HTTPError
+from urllib.request import Request, urlopen
 
 import pytest
 
-from fleet_tui import profiles
-from fleet_tui.event_stream import Conversation, Event, EventStream
-from fleet_tui.signals import in_values
-from tests.holders import wait_until
+from fleet_tui.holder.server_events import EventStream, ServerEvent
+from fleet_tui.programs import profiles
+from fleet_tui.programs.opencode.server_schema import ConversationFilter, as_events
+from fleet_tui.programs.status_rules import in_values
+from tests.holder.holders import wait_until
 from tests.real.agents import Real, Running
 
 PROGRAM = "opencode"
@@ -20,18 +25,23 @@ pytestmark = pytest.mark.agents
 
 
 class Hearing:
-    """The stream, and the statuses that it has told, each change once."""
+    """The event stream, and the statuses it reported, each change once."""
 
     def __init__(self, port: int, password: str, folder: Path) -> None:
         profile = profiles.load(PROGRAM)
-        assert profile.stream is not None
-        self.rules = profile.signals.event
+        assert profile.event_port is not None
+        self.rules = profile.rules.event
         self.stream = EventStream(
-            port, profile.stream.path, password, user=profile.stream.user, catch_up=profile.stream.catch_up
+            port,
+            profile.event_port.path,
+            password,
+            user=profile.event_port.user,
+            catch_up=profile.event_port.catch_up,
+            as_events=as_events,
         )
-        self.conversation = Conversation(str(folder))
+        self.conversation = ConversationFilter(str(folder))
         self.told: list[tuple[str, str, str]] = [("", "", "")]
-        self.events: list[Event] = []
+        self.events: list[ServerEvent] = []
 
     def step(self) -> None:
         for event in self.stream.step(time.monotonic()):
@@ -57,7 +67,7 @@ class Hearing:
         self.wait_for(lambda: self.told[-1][0] == status, f"being {status}", seconds)
         return self.told[-1]
 
-    def last(self, kind: str) -> Event:
+    def last(self, kind: str) -> ServerEvent:
         return next(event for event in reversed(self.events) if event["type"] == kind)
 
 
@@ -67,10 +77,19 @@ def port_of(agent: Running) -> int:
 
 
 def password_of(agent: Running) -> str:
-    """What its holder has made up for its port; only the user's own processes can read it."""
+    """The password its holder generated for the port; only the user's own processes can read it."""
     variables = Path(f"/proc/{agent.agent.pid}/environ").read_bytes().split(b"\0")
     found = next(one for one in variables if one.startswith(b"OPENCODE_SERVER_PASSWORD="))
     return found.partition(b"=")[2].decode()
+
+
+def post(port: int, password: str, path: str, body: object) -> None:
+    """Answer a request of the program as a client of its own would."""
+    secret = base64.b64encode(f"opencode:{password}".encode()).decode()
+    headers = {"Authorization": f"Basic {secret}", "Content-Type": "application/json"}
+    request = Request(f"http://127.0.0.1:{port}{path}", json.dumps(body).encode(), headers)
+    with urlopen(request, timeout=10) as answer:
+        assert answer.status == 200
 
 
 def test_permissions_questions_limits_and_errors_are_told_and_answered(real: Real) -> None:
@@ -83,37 +102,35 @@ def test_permissions_questions_limits_and_errors_are_told_and_answered(real: Rea
     asked = hearing.wait_for_status("blocked", START_SECONDS)
     assert asked == ("blocked", "permission", "bash: touch one.txt")
     request = hearing.last("permission.asked")["properties"]["id"]
-    stream.call(f"/permission/{request}/reply", {"reply": "reject"}, time.monotonic())
+    post(port, password, f"/permission/{request}/reply", {"reply": "reject"})
     hearing.wait_for_status("done")
-    assert hearing.last("call.answered")["properties"]["status"] == 200
     assert not (agent.worktree / "one.txt").exists()
 
-    # Another one, given.
+    # Another one, allowed.
     agent.insist("please [[run touch two.txt]]", real.api)
     hearing.wait_for_status("blocked")
     request = hearing.last("permission.asked")["properties"]["id"]
-    stream.call(f"/permission/{request}/reply", {"reply": "once"}, time.monotonic())
+    post(port, password, f"/permission/{request}/reply", {"reply": "once"})
     hearing.wait_for_status("done")
     assert (agent.worktree / "two.txt").exists()
 
     # A question.
     agent.insist("please [[ask]]", real.api)
-    assert hearing.wait_for_status("blocked") == ("blocked", "question", "Which colour do you prefer?")
+    assert hearing.wait_for_status("blocked") == ("blocked", "question", "Which color do you prefer?")
     request = hearing.last("question.asked")["properties"]["id"]
-    stream.call(f"/question/{request}/reply", {"answers": [["Blue"]]}, time.monotonic())
+    post(port, password, f"/question/{request}/reply", {"answers": [["Blue"]]})
     hearing.wait_for_status("done")
 
-    # Somebody who comes later hears what is asked already; nobody hears anything without the password.
+    # A later client receives the pending question; without the password it receives nothing.
     agent.insist("please [[run touch three.txt]]", real.api)
     hearing.wait_for_status("blocked")
     late = Hearing(port, password, agent.worktree)
     assert late.wait_for_status("blocked") == ("blocked", "permission", "bash: touch three.txt")
     late.stream.close()
-    stranger = EventStream(port, "/event")
-    wait_until(lambda: not stranger.step(time.monotonic()) and stranger.refusal == 401, "being refused")
-    stranger.close()
+    with pytest.raises(HTTPError, match="401"):
+        urlopen(f"http://127.0.0.1:{port}/event", timeout=10)
     request = hearing.last("permission.asked")["properties"]["id"]
-    stream.call(f"/permission/{request}/reply", {"reply": "reject"}, time.monotonic())
+    post(port, password, f"/permission/{request}/reply", {"reply": "reject"})
     hearing.wait_for_status("done")
 
     # A rate limit and an error.

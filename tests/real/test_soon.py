@@ -1,4 +1,4 @@
-"""How soon a status is told after the screen has shown what it is: a second, or two where only title and screen speak."""
+"""Delay between the screen and the status: one second, or two if title and screen are the only sources."""
 
 from __future__ import annotations
 
@@ -6,20 +6,14 @@ import time
 
 import pytest
 
-from tests.holders import wait_until
-from tests.real.agents import Real, Running
+from tests.holder.holders import wait_until
+from tests.real.agents import PERMISSION_SHOWN, Real, Running, asks_to_touch
 
 pytestmark = pytest.mark.agents
 
-ASKS = {
-    "claude": ("please [[run touch one.txt]]", "Do you want to proceed?"),
-    "codex": ("please [[escape touch one.txt]]", "Would you like to run"),
-    "gemini": ("please [[run touch one.txt]]", "Allow execution of"),
-}
-
 
 def shown_at(agent: Running, text: str) -> float:
-    """When the screen first had these words on it, wherever it breaks its lines."""
+    """When the screen first showed these words, regardless of line breaks."""
     moments: list[float] = []
 
     def is_shown() -> bool:
@@ -36,14 +30,13 @@ def shown_at(agent: Running, text: str) -> float:
     [("claude", "claude", 1.0), ("codex", "codex", 1.0), ("claude", "claude before reports", 2.0), ("gemini", "gemini", 2.0)],
 )  # fmt: skip
 def test_every_step_is_told_in_time(real: Real, seconds: float) -> None:
-    prompt, asks = ASKS[real.program]
-    agent = real.start(prompt)
+    agent = real.start(asks_to_touch(real.program))
 
-    asked = shown_at(agent, asks)
+    asked = shown_at(agent, PERMISSION_SHOWN[real.program])
     assert agent.wait_for("blocked", detail="permission").at - asked < seconds
     wait_until(lambda: bool((evidence := agent.listed().evidence) and evidence.choices), "the choices")
     given = time.time()
-    real.fleet.answer(agent.id, "1")
+    real.fleet.answer(agent.agent, "1")
     answered = shown_at(agent, "The prompt was")
     assert agent.wait_for("working", "done", since=given).at - given < seconds + 1.0
     assert agent.wait_for("done", since=given).at - answered < seconds

@@ -1,6 +1,6 @@
-"""The status of each real program in each state, within a second of the moment that its screen shows the state.
+"""The status of each real program in each state, within a second after its screen shows the state.
 
-With FLEET_RECORD=FOLDER every screen is also saved there, in the form of tests/recordings/screens.
+FLEET_RECORD=FOLDER also saves every screen there, in the format of tests/recordings/screens.
 """
 
 from __future__ import annotations
@@ -15,18 +15,19 @@ from pathlib import Path
 
 import pytest
 
-from fleet_tui.signals import flat
-from tests.holders import wait_until
-from tests.real.agents import Real, Running
+from fleet_tui.holder.session import open_session
+from fleet_tui.programs.screen_text import unframed
+from tests.holder.holders import wait_until
+from tests.real.agents import PERMISSION_SHOWN, Real, Running, asks_to_touch
 
 pytestmark = pytest.mark.agents
 
 RECORD = os.environ.get("FLEET_RECORD", "")
-"""Asked before a test has got an environment of its own."""
+"""Read before a test gets its own environment."""
 START_SECONDS = 120.0
 SECONDS = 1.0
 HELD_SECONDS = 2.5
-"""Calm that only title or screen tell has to hold for a while before it is believed."""
+"""A calm state that only title or screen show must persist before it counts."""
 
 PROGRAMS = ("claude", "codex", "gemini", "opencode", "qwen")
 EMPTY = {
@@ -36,16 +37,15 @@ EMPTY = {
     "opencode": "Ask anything",
     "qwen": "Type your message",
 }
-"""What stands in an empty input box."""
-ASK = {"codex": "please [[escape touch one.txt]]"}
+"""The text in an empty input box."""
 PICKER = {"opencode": "/models"}
 GLYPH = {"claude": "❯ ", "codex": "› ", "gemini": "> ", "opencode": "", "qwen": "> "}
-"""What stands before the text in the input box."""
+"""The prefix of the text in the input box."""
 
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """How a program gets there, what its screen shows then, and what its status has to be."""
+    """How a program gets into a state, what its screen shows then, and the expected status."""
 
     name: str
     shows: dict[str, str]
@@ -53,7 +53,7 @@ class State:
     detail: str = ""
     prompt: Callable[[str], str] = lambda _program: ""
     before: Callable[[str], str] = lambda _program: ""
-    """What the screen shows before keys are pressed that lead to the state."""
+    """What the screen shows before the keys that lead to the state are pressed."""
     keys: tuple[str, ...] = ()
     command: Callable[[str], str] = lambda _program: ""
     is_held: bool = False
@@ -63,22 +63,16 @@ def _just(text: str) -> dict[str, str]:
     return dict.fromkeys(PROGRAMS, text)
 
 
-# gemini shows no sign of its retries, and the last of them comes after minutes in gemini, opencode and qwen.
+# gemini does not show its retries, and gemini, opencode and qwen give up only after minutes.
 STATES = (
     State("idle", EMPTY, ("idle",), is_held=True),
     State("working", _just("word3"), ("working",), prompt=lambda _: "please [[slow 300 0.1]]"),
     State(
         "permission",
-        {
-            "claude": "Do you want to proceed?",
-            "codex": "Would you like to run",
-            "gemini": "Allow execution of",
-            "opencode": "Permission required",
-            "qwen": "Allow execution of",
-        },
+        PERMISSION_SHOWN,
         ("blocked",),
         "permission",
-        prompt=lambda program: ASK.get(program, "please [[run touch one.txt]]"),
+        prompt=asks_to_touch,
     ),
     State(
         "refused",
@@ -144,7 +138,7 @@ STATES = (
         ("idle", "done"),
         prompt=lambda _: "please [[slow 300 0.1]]",
         before=lambda _: "word3",
-        # Once is enough for all but opencode.
+        # All but opencode need only one.
         keys=("escape", "escape"),
         is_held=True,
     ),
@@ -153,7 +147,7 @@ STATES = (
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """One agent, followed from the first moment that its screen shows the state."""
+    """One agent, watched from the moment its screen shows the state."""
 
     agent: Running
 
@@ -174,7 +168,7 @@ class Look:
         return found[0]
 
     def types(self, text: str, until: str) -> None:
-        """Type a command and press Enter until the screen shows something: programs pass over an early Enter."""
+        """Type a command and press Enter until the screen shows a text: programs ignore an early Enter."""
         self.agent.type(text)
         self.waits_for(GLYPH[self.agent.agent.profile] + text)
         for _ in range(10):
@@ -185,7 +179,7 @@ class Look:
         raise AssertionError(f"{text} has no effect; screen:\n{self.agent.screen()}")
 
     def _shows(self, text: str) -> bool:
-        return text in flat(self.agent.screen().splitlines())
+        return text in unframed(self.agent.screen().splitlines())
 
     def must_be(self, wanted: tuple[str, ...], detail: str, since: float, seconds: float) -> None:
         def last() -> tuple[str, str]:
@@ -205,10 +199,10 @@ class Look:
 
 
 def record(agent: Running, name: str, cols: int, status: str, kind: str) -> None:
-    """Save the screen as a fixture of the quick tests, where FLEET_RECORD says so."""
+    """Save the screen as a fixture of the quick tests if FLEET_RECORD is set."""
     if not RECORD:
         return
-    with agent.fleet.session(agent.agent, rate=0) as session:
+    with open_session(agent.agent, rate=0) as session:
         said = session.ask("why")
     saved = {
         "profile": agent.agent.profile,

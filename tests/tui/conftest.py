@@ -11,7 +11,7 @@ from textual._styles_cache import StylesCache
 from textual.css.model import RuleSet
 from textual.css.stylesheet import Stylesheet
 
-from tests.tui.hands import painting_waits
+from tests.tui.keyboard import painting_waits
 from tests.tui.ptyapp import PANES_APP, PtyApp
 
 _parsed: dict[tuple[object, ...], list[RuleSet]] = {}

@@ -17,9 +17,9 @@ from textual.widgets import Static
 
 from fleet_tui import paths
 from fleet_tui.models import Agent, Status
-from fleet_tui.tui.driver import HostedApp
-from fleet_tui.tui.sessions import Sessions
-from fleet_tui.tui.widgets.pane import Pane
+from fleet_tui.tui.hosted_app import HostedApp
+from fleet_tui.tui.panes.live_panes import LivePanes
+from fleet_tui.tui.panes.pane import Pane
 
 
 def agent(agent_id: str) -> Agent:
@@ -43,7 +43,7 @@ class PanesApp(HostedApp[None]):
     def __init__(self, agents: list[Agent]) -> None:
         super().__init__()
         self.agents = agents
-        self.sessions = Sessions(Places())
+        self.live_panes = LivePanes(Places())
         self.selected = 0
         self.pressed: list[str] = []
         self.told: list[str] = []
@@ -51,7 +51,7 @@ class PanesApp(HostedApp[None]):
     def compose(self) -> ComposeResult:
         with Horizontal():
             for number, _ in enumerate(self.agents, start=1):
-                yield Pane(self.sessions, id=f"pane{number}")
+                yield Pane(self.live_panes, id=f"pane{number}")
         yield Static("LIST", id="line", markup=False)
 
     def on_mount(self) -> None:
@@ -83,11 +83,11 @@ class PanesApp(HostedApp[None]):
         elif event.key == "b":
             raise RuntimeError("broken on purpose")
         elif event.key == "pageup":
-            self.pane.page_back()
+            self.pane.scrolling.scroll_pages()
         elif event.key == "pagedown":
-            self.pane.page_back(-1)
+            self.pane.scrolling.scroll_pages(-1)
         elif event.key == "c":
-            self.pane.start_copying()
+            self.pane.scrolling.start_copying()
         self.pressed.append(event.key)
         self.say(f"LIST {' '.join(self.pressed[-6:])}")
 

@@ -1,4 +1,4 @@
-"""An app in a real pseudo-terminal: bytes in, and what a terminal would show of its output.
+"""Run an app in a real pseudo-terminal: send it bytes, and read the screen that its output draws.
 
 The host terminal is our own emulator, so it answers queries, knows kitty keys and can be read cell by cell. Use::
 
@@ -13,7 +13,6 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
-import pty
 import select
 import signal
 import struct
@@ -24,16 +23,17 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from fleet_tui.cells import BOLD, FAINT, ITALIC, Style
-from fleet_tui.paint import cell_widths
-from fleet_tui.screen import Screen
-from tests.tui import warm
+from fleet_tui.terminal.ansi import cell_widths
+from fleet_tui.terminal.cells import Attribute, Style
+from fleet_tui.terminal.emulator import Screen
+from tests.terminal.host_terminal import HostTerminal
+from tests.tui import dashboard_pool
 
 SECONDS = 10.0
 PANES_APP = Path(__file__).with_name("panes_app.py")
 
 
-class PtyApp:
+class PtyApp(HostTerminal):
     def __init__(
         self,
         argv: Sequence[str | Path],
@@ -46,20 +46,15 @@ class PtyApp:
         is_warm: bool = False,
     ) -> None:
         """A Python script that `is_warm` begins with everything imported."""
-        self.screen = Screen(cols, rows)
-        self.output = bytearray()
-        """Everything that the app has written."""
-        self.master, self.slave = pty.openpty()
-        self._set_size(cols, rows)
+        super().__init__(cols, rows)
         os.set_blocking(self.master, False)
-        self.found = termios.tcgetattr(self.slave)
         base = {
             name: value for name, value in os.environ.items() if not name.startswith(("TEXTUAL", "NO_COLOR"))
         }
         environment = base | {"TERM": "xterm-256color", "COLORTERM": "truecolor"} | dict(env or {})
         command = [str(program), *map(str, argv)]
         self.process = (
-            warm.start(command, self.slave, environment, cwd)
+            dashboard_pool.start(command, self.slave, environment, cwd)
             if is_warm
             else subprocess.Popen(
                 command,
@@ -72,27 +67,12 @@ class PtyApp:
             )
         )
 
-    def __enter__(self) -> PtyApp:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self.process.poll() is None:
-            self.process.kill()
-        self.process.wait()
-        for descriptor in (self.master, self.slave):
-            with contextlib.suppress(OSError):
-                os.close(descriptor)
-
-    def _set_size(self, cols: int, rows: int) -> None:
-        fcntl.ioctl(self.master, termios.TIOCSWINSZ, struct.pack("HHHH", rows, cols, 0, 0))
-
     def resize(self, cols: int, rows: int) -> None:
-        self.screen.resize(cols, rows)
-        self._set_size(cols, rows)
+        super().resize(cols, rows)
         os.killpg(self.process.pid, signal.SIGWINCH)
 
     def send(self, data: bytes) -> None:
-        """What a person does at the host terminal."""
+        """Type at the host terminal."""
         while data:
             written = 0
             with contextlib.suppress(BlockingIOError):
@@ -101,20 +81,14 @@ class PtyApp:
             self.step(0.0)
 
     def step(self, seconds: float) -> bool:
-        """Take what the app writes, waiting so long for the first of it; False when nothing came."""
+        """Read the app's output, waiting this long for it; False if none arrived."""
         ready, _, _ = select.select([self.master], [], [], seconds)
-        if not ready:
+        if not ready or not self.take():
             return False
-        try:
-            data = os.read(self.master, 65536)
-        except OSError:
-            return False
-        self.output += data
-        self.screen.feed(data)
         replies = self.screen.take_replies()
         if replies:
             os.write(self.master, replies)
-        return bool(data)
+        return True
 
     def wait_until_stuck(self, *, quiet: float = 0.3, seconds: float = SECONDS) -> None:
         """Read nothing until the app cannot write any more."""
@@ -127,10 +101,6 @@ class PtyApp:
             if time.monotonic() > deadline:
                 raise AssertionError("the app goes on writing")
             time.sleep(0.01)
-
-    @property
-    def text(self) -> str:
-        return "\n".join(self.screen.text())
 
     def wait_for(self, condition: Callable[[], bool], what: str = "", *, seconds: float = SECONDS) -> None:
         deadline = time.monotonic() + seconds
@@ -145,11 +115,8 @@ class PtyApp:
     def wait_for_text(self, text: str, *, seconds: float = SECONDS) -> None:
         self.wait_for(lambda: text in self.text, f"{text!r} on the screen", seconds=seconds)
 
-    def signal(self, number: signal.Signals) -> None:
-        os.kill(self.process.pid, number)
-
     def exit_code(self, *, seconds: float = SECONDS) -> int:
-        """Its exit code, once it has ended; what it wrote last has been taken."""
+        """Wait for the app to end; returns its exit code after reading its last output."""
         deadline = time.monotonic() + seconds
         while (code := self.process.poll()) is None:
             if time.monotonic() > deadline:
@@ -166,7 +133,7 @@ class PtyApp:
 
 
 def cells_of(screen: Screen, row: int, cols: int) -> list[tuple[str, Style | None]]:
-    """A row cell by cell; the second cell of a wide character is empty. What cannot be seen has no style."""
+    """A row cell by cell; the second cell of a wide character is empty, and an invisible cell has no style."""
     cells: list[tuple[str, Style | None]] = []
     for text, style, width in screen.row(row):
         widths = cell_widths(text, width)
@@ -180,6 +147,9 @@ def cells_of(screen: Screen, row: int, cols: int) -> list[tuple[str, Style | Non
 
 def _seen(text: str, style: Style | None) -> Style | None:
     is_invisible = (
-        text == " " and style is not None and style[1] == -1 and style[2] & ~(BOLD | FAINT | ITALIC) == 0
+        text == " "
+        and style is not None
+        and style[1] == -1
+        and style[2] & ~(Attribute.BOLD | Attribute.FAINT | Attribute.ITALIC) == 0
     )
     return None if is_invisible else style

@@ -1,4 +1,4 @@
-"""How the dashboard answers to keys and the mouse, on fleets made by hand."""
+"""The dashboard's reactions to keys and the mouse, on hand-written fleets."""
 
 from __future__ import annotations
 
@@ -10,48 +10,49 @@ from textual import events
 from textual.pilot import Pilot
 from textual.widgets import Input
 
+from fleet_tui.faces.live import LiveData
+from fleet_tui.fleet.project_info import ProjectInfo
 from fleet_tui.models import FleetState, Status
 from fleet_tui.tui import keys
-from fleet_tui.tui.exchange import Sights, Surroundings
-from fleet_tui.tui.screens.ask import Confirm, Entry
-from fleet_tui.tui.screens.dashboard import Dashboard
-from fleet_tui.tui.screens.fan_out import FanOutDialog
-from fleet_tui.tui.screens.help import HelpDialog
-from fleet_tui.tui.screens.new_agents import tasks
-from fleet_tui.tui.screens.prompt import PromptDialog
-from fleet_tui.tui.screens.why import WhyDialog
+from fleet_tui.tui.dashboard.screen import Dashboard
+from fleet_tui.tui.dialogs.confirm import Confirm, ConfirmInput
+from fleet_tui.tui.dialogs.fan_out import FanOutDialog
+from fleet_tui.tui.dialogs.help import HelpDialog
+from fleet_tui.tui.dialogs.new_agents import tasks
+from fleet_tui.tui.dialogs.prompt import PromptDialog
+from fleet_tui.tui.dialogs.why import WhyDialog
+from fleet_tui.tui.panes.grid import PaneGrid
 from fleet_tui.tui.widgets.fleet_list import FleetList
 from fleet_tui.tui.widgets.footer import Footer
-from fleet_tui.tui.widgets.pane_grid import PaneGrid
 from fleet_tui.tui.widgets.prompt_area import PromptArea
 from fleet_tui.tui.widgets.which_key import WhichKey
-from tests.tui import states
-from tests.tui.hands import Hands
-from tests.tui.stage import StageApp, until
+from tests.tui import fleet_states
+from tests.tui.dashboard_app import StageApp, until
+from tests.tui.keyboard import Keyboard
 
 Go = Callable[[StageApp, Pilot[None]], Awaitable[None]]
 
 
 def on_stage(
     go: Go,
-    state: FleetState = states.SMALL,
+    state: FleetState = fleet_states.SMALL,
     *,
     size: tuple[int, int] = (120, 40),
     keymap: keys.Keymap | None = None,
-    place: Surroundings = states.PLACE,
+    place: ProjectInfo = fleet_states.PLACE,
 ) -> None:
     async def run() -> None:
         app = StageApp(state, keymap=keymap, place=place)
         async with app.run_test(size=size, notifications=True):
-            hands = Hands(app)
-            await hands.pause()
-            await go(app, hands)
+            keyboard = Keyboard(app)
+            await keyboard.pause()
+            await go(app, keyboard)
 
     asyncio.run(run())
 
 
-def name(desk: Dashboard) -> str:
-    return desk.agent.name if desk.agent else ""
+def name(dashboard: Dashboard) -> str:
+    return dashboard.view.agent.name if dashboard.view.agent else ""
 
 
 def footer(app: StageApp) -> str:
@@ -62,21 +63,23 @@ def said(app: StageApp) -> str:
     return "\n".join(f"{toast.title} {toast.message}" for toast in app._notifications)
 
 
-def test_moving_goes_around_and_next_goes_to_who_needs_you() -> None:
+def test_moving_wraps_around_and_next_goes_to_the_agent_that_needs_you() -> None:
     async def go(app: StageApp, pilot: Pilot[None]) -> None:
-        desk = app.dashboard
-        assert name(desk) == "refactor-auth-A"
+        dashboard = app.dashboard
+        assert name(dashboard) == "refactor-auth-A"
         await pilot.press("k")
-        assert name(desk) == "bump-deps"
+        assert name(dashboard) == "bump-deps"
         await pilot.press("g")
         await pilot.press("right_square_bracket")
-        assert name(desk) == "refactor-auth-B", "who waits comes before who is merely done"
+        assert name(dashboard) == "refactor-auth-B", "who waits comes before who is merely done"
         await pilot.press("G", "left_square_bracket")
-        assert name(desk) == "refactor-auth-B"
+        assert name(dashboard) == "refactor-auth-B"
         await pilot.press("2")
-        assert name(desk) == desk.in_panes[1].name
+        assert name(dashboard) == dashboard.groups.layout.agents_in_panes()[1].name
         await pilot.press("о")
-        assert name(desk) != desk.in_panes[1].name, "the Cyrillic letter on the j key moves as j does"
+        assert name(dashboard) != dashboard.groups.layout.agents_in_panes()[1].name, (
+            "the Cyrillic letter on the j key moves as j does"
+        )
 
     on_stage(go)
 
@@ -84,71 +87,71 @@ def test_moving_goes_around_and_next_goes_to_who_needs_you() -> None:
 @pytest.mark.slow
 def test_the_cursor_stays_with_its_agent_when_others_come_and_go() -> None:
     async def go(app: StageApp, pilot: Pilot[None]) -> None:
-        desk = app.dashboard
+        dashboard = app.dashboard
         await pilot.press("j", "j")
-        before = name(desk)
-        desk.state = states.BIG
+        before = name(dashboard)
+        dashboard.view.take_state(fleet_states.BIG)
         await pilot.pause()
-        assert name(desk) == before
-        desk.state = states.with_status(states.BIG, before, Status.KILLED)
+        assert name(dashboard) == before
+        dashboard.view.take_state(fleet_states.with_status(fleet_states.BIG, before, Status.KILLED))
         await pilot.pause()
-        assert name(desk) == "refactor-auth-D", "a neighbour gets it when the agent is gone"
+        assert name(dashboard) == "refactor-auth-D", "a neighbor gets it when the agent is gone"
 
     on_stage(go)
 
 
 def test_filtering_narrows_the_list_and_escape_widens_it() -> None:
     async def go(app: StageApp, pilot: Pilot[None]) -> None:
-        desk = app.dashboard
+        dashboard = app.dashboard
         await pilot.press("slash", *"a:codex".replace(":", ""))
         await pilot.pause()
-        desk.query_one("#filter").value = "a:codex"  # type: ignore[attr-defined]  # an Input
+        dashboard.query_one("#filter").value = "a:codex"  # type: ignore[attr-defined]  # an Input
         await pilot.pause()
-        assert [agent.name for agent in desk.listed] == ["refactor-auth-B", "flaky-tests-B"]
+        assert [agent.name for agent in dashboard.view.listed] == ["refactor-auth-B", "flaky-tests-B"]
         assert "FILTER" in footer(app)
         await pilot.press("enter")
-        assert desk.focused is None
-        assert len(desk.listed) == 2
+        assert dashboard.focused is None
+        assert len(dashboard.view.listed) == 2
         await pilot.press("escape")
-        assert len(desk.listed) == 7
+        assert len(dashboard.view.listed) == 7
         await pilot.press("w")
-        assert [agent.name for agent in desk.listed] == ["refactor-auth-B"]
+        assert [agent.name for agent in dashboard.view.listed] == ["refactor-auth-B"]
 
     on_stage(go)
 
 
 def test_marking_folding_and_ordering() -> None:
     async def go(app: StageApp, pilot: Pilot[None]) -> None:
-        desk = app.dashboard
+        dashboard = app.dashboard
         await pilot.press("s", "s")
-        assert [agent.name for agent in desk.targets] == ["refactor-auth-A", "refactor-auth-B"]
+        assert [agent.name for agent in dashboard.view.targets] == ["refactor-auth-A", "refactor-auth-B"]
         await pilot.press("escape")
-        assert desk.marked == frozenset()
+        assert dashboard.view.marked == frozenset()
         await pilot.press("g", "h")
-        assert len(desk.listed) == 4
+        assert len(dashboard.view.listed) == 4
         await pilot.press("right_square_bracket")
-        assert name(desk) == "refactor-auth-B", "a folded batch opens for who needs you"
+        assert name(dashboard) == "refactor-auth-B", "a folded batch opens for who needs you"
         await pilot.press("O")
-        assert desk.listed[0].name == "refactor-auth-B"
+        assert dashboard.view.listed[0].name == "refactor-auth-B"
 
     on_stage(go)
 
 
 def test_panes_zoom_pin_and_change_their_number() -> None:
     async def go(app: StageApp, pilot: Pilot[None]) -> None:
-        desk = app.dashboard
-        grid = desk.query_one(PaneGrid)
+        dashboard = app.dashboard
+        grid = dashboard.query_one(PaneGrid)
         assert len(list(grid.frames)) == 2
         await pilot.press("vertical_line")
         assert len(list(grid.frames)) == 4
         await pilot.press("z")
         assert [frame.pane.agent.name for frame in grid.frames if frame.pane.agent] == ["refactor-auth-A"]
-        assert not desk.query_one("#side").display
+        assert not dashboard.query_one("#side").display
         await pilot.press("escape")
         assert len(list(grid.frames)) == 4
         await pilot.press("full_stop", "G")
         assert grid.frame_of("id-refactor-auth-a") is not None, "a pinned pane stays"
-        assert grid.frame_of(desk.selected) is not None
+        assert grid.frame_of(dashboard.view.selected) is not None
 
     on_stage(go)
 
@@ -189,16 +192,16 @@ def test_the_layout_follows_the_size_of_the_terminal(
         assert app.dashboard.has_class("stacked") is is_stacked
         assert app.dashboard.query_one("#detail").display is not is_stacked
 
-    on_stage(go, states.BIG, size=size)
+    on_stage(go, fleet_states.BIG, size=size)
 
 
 def test_typing_is_shown_twice_and_the_leave_chord_never_quits() -> None:
     async def go(app: StageApp, pilot: Pilot[None]) -> None:
-        desk = app.dashboard
+        dashboard = app.dashboard
         assert " LIST " in footer(app)
         await pilot.press("enter")
         await pilot.pause()
-        frame = desk.query_one(PaneGrid).frame_of(desk.typing)
+        frame = dashboard.query_one(PaneGrid).frame_of(dashboard.view.typing)
         assert frame is not None
         assert frame.has_class("typing")
         assert frame.pane.has_focus
@@ -206,12 +209,12 @@ def test_typing_is_shown_twice_and_the_leave_chord_never_quits() -> None:
         assert "TYPING → refactor-auth-A" in footer(app)
         assert "ctrl+q back to the list (or F12)" in footer(app)
         await pilot.press("q", "x", "x", "escape")
-        assert desk.typing, "keys of the list are the agent's now"
+        assert dashboard.view.typing, "keys of the list are the agent's now"
         assert not app.worker.asked
         await pilot.press("f12")
         await pilot.pause()
-        assert desk.typing == ""
-        assert desk.focused is None
+        assert dashboard.view.typing == ""
+        assert dashboard.focused is None
         await pilot.press("ctrl+q", "ctrl+c")
         assert app.is_running
 
@@ -220,23 +223,23 @@ def test_typing_is_shown_twice_and_the_leave_chord_never_quits() -> None:
 
 def test_the_leader_shows_its_keys_switches_agents_and_names_what_it_does_not_know() -> None:
     async def go(app: StageApp, pilot: Pilot[None]) -> None:
-        desk = app.dashboard
+        dashboard = app.dashboard
         await pilot.press("enter", "ctrl+right_square_bracket")
-        await until(pilot, lambda: desk.query_one(WhichKey).display)
+        await until(pilot, lambda: dashboard.query_one(WhichKey).display)
         await pilot.press("n")
         await pilot.pause()
-        assert not desk.query_one(WhichKey).display
-        assert desk.by_id(desk.typing).name == "refactor-auth-B"  # type: ignore[union-attr]  # it is there
+        assert not dashboard.query_one(WhichKey).display
+        assert dashboard.view.by_id(dashboard.view.typing).name == "refactor-auth-B"  # type: ignore[union-attr]  # it is there
         await pilot.press("ctrl+right_square_bracket", "o")
         await pilot.pause()
         assert "does nothing" in said(app)
-        assert desk.typing
+        assert dashboard.view.typing
         await pilot.press("ctrl+right_square_bracket", "tab")
         await pilot.pause()
-        assert desk.by_id(desk.typing).name == "refactor-auth-A"  # type: ignore[union-attr]  # it is there
+        assert dashboard.view.by_id(dashboard.view.typing).name == "refactor-auth-A"  # type: ignore[union-attr]  # it is there
         await pilot.press("ctrl+right_square_bracket", "l")
         await pilot.pause()
-        assert desk.typing == ""
+        assert dashboard.view.typing == ""
 
     on_stage(go)
 
@@ -244,23 +247,23 @@ def test_the_leader_shows_its_keys_switches_agents_and_names_what_it_does_not_kn
 @pytest.mark.slow
 def test_after_the_leader_one_goes_back_zooms_hides_the_list_asks_and_goes_on_typing() -> None:
     async def go(app: StageApp, pilot: Pilot[None]) -> None:
-        desk = app.dashboard
+        dashboard = app.dashboard
         lead = "ctrl+right_square_bracket"
         await pilot.press("j", "enter", lead, "k")
-        assert name(desk) == "refactor-auth-A"
+        assert name(dashboard) == "refactor-auth-A"
         await pilot.press(lead, "N")
-        assert name(desk) == "refactor-auth-B", "the one that needs somebody, also from before it"
+        assert name(dashboard) == "refactor-auth-B", "the one that needs somebody, also from before it"
         looks = []
         for key in ("z", "z", "b", "b"):
             await pilot.press(lead, key)
-            looks.append((desk.layout_actions.is_zoomed, desk.has_class("no-side")))
+            looks.append((dashboard.view.is_zoomed, dashboard.has_class("no-side")))
         assert looks == [(True, True), (False, False), (False, True), (False, False)]
         for key, dialog in (("e", WhyDialog), ("question_mark", HelpDialog), ("x", Confirm)):
             await pilot.press(lead, key)
             await until(pilot, lambda dialog=dialog: isinstance(app.screen, dialog))  # type: ignore[misc]  # a default binds the loop's value
             await pilot.press("escape")
-            await until(pilot, lambda: app.screen is desk)
-        assert desk.typing == "id-refactor-auth-b", "none of them has ended the typing"
+            await until(pilot, lambda: app.screen is dashboard)
+        assert dashboard.view.typing == "id-refactor-auth-b", "none of them has ended the typing"
         assert not any(asked[0] == "stop" for asked in app.worker.asked)
         await pilot.press(lead, "x")
         await until(pilot, lambda: isinstance(app.screen, Confirm))
@@ -271,22 +274,22 @@ def test_after_the_leader_one_goes_back_zooms_hides_the_list_asks_and_goes_on_ty
 
 
 @pytest.mark.slow
-def test_two_batches_of_one_name_are_told_apart_by_their_ids_when_agents_are_moved() -> None:
-    made = [states.agent(f"wk-{letter}", Status.IDLE, batch="261118-cpkc") for letter in "AB"]
-    killed = states.agent("wk-C", Status.KILLED, batch="other")
+def test_two_batches_of_one_name_are_distinguished_by_their_ids_when_agents_are_moved() -> None:
+    made = [fleet_states.agent(f"wk-{letter}", Status.IDLE, batch="261118-cpkc") for letter in "AB"]
+    killed = fleet_states.agent("wk-C", Status.KILLED, batch="other")
 
     def offers(*shown: tuple[Sequence[str], str]) -> Go:
         async def go(app: StageApp, pilot: Pilot[None]) -> None:
             for key, value in shown:
                 await pilot.press(*key, "b")
-                await until(pilot, lambda: isinstance(app.screen, Entry))
+                await until(pilot, lambda: isinstance(app.screen, ConfirmInput))
                 assert app.screen.query_one(Input).value == value
                 await pilot.press("escape")
                 await until(pilot, lambda: app.screen is app.dashboard)
 
         return go
 
-    gamma = states.agent("gamma", Status.IDLE, batch="wk")
+    gamma = fleet_states.agent("gamma", Status.IDLE, batch="wk")
     on_stage(offers(("g", "261118-cpkc"), ("G", "wk")), FleetState((*made, gamma), ()))
     on_stage(offers(("g", "wk")), FleetState((*made, killed), ()))
     seek = ("slash", *"s:killed", "enter", "g")
@@ -295,13 +298,13 @@ def test_two_batches_of_one_name_are_told_apart_by_their_ids_when_agents_are_mov
 
 def test_batches_are_folded_and_unfolded_and_a_fork_is_asked_for_by_name() -> None:
     async def go(app: StageApp, pilot: Pilot[None]) -> None:
-        desk = app.dashboard
+        dashboard = app.dashboard
         await pilot.press("h")
-        assert "refactor-auth-B" not in [agent.name for agent in desk.listed]
+        assert "refactor-auth-B" not in [agent.name for agent in dashboard.view.listed]
         await pilot.press("h", "l")
-        assert len(desk.listed) == len(states.SMALL.agents)
+        assert len(dashboard.view.listed) == len(fleet_states.SMALL.agents)
         await pilot.press("g", "F")
-        await until(pilot, lambda: isinstance(app.screen, Entry))
+        await until(pilot, lambda: isinstance(app.screen, ConfirmInput))
         await pilot.press("enter")
         wanted = ("fork", "id-refactor-auth-a", "refactor-auth-A-fork")
         await until(pilot, lambda: any(asked[:3] == wanted for asked in app.worker.asked))
@@ -313,23 +316,25 @@ def test_batches_are_folded_and_unfolded_and_a_fork_is_asked_for_by_name() -> No
 def test_an_ended_agent_cannot_be_typed_to_and_says_what_to_do() -> None:
     async def go(app: StageApp, pilot: Pilot[None]) -> None:
         await pilot.press("enter")
-        assert app.dashboard.typing == ""
+        assert app.dashboard.view.typing == ""
         assert "v revives" in said(app)
 
-    on_stage(go, states.with_status(states.SMALL, "refactor-auth-A", Status.EXITED))
+    on_stage(go, fleet_states.with_status(fleet_states.SMALL, "refactor-auth-A", Status.EXITED))
 
 
 def test_an_agent_that_is_killed_while_typed_to_gives_the_keys_back() -> None:
     async def go(app: StageApp, pilot: Pilot[None]) -> None:
         await pilot.press("enter")
-        app.dashboard.state = states.with_status(states.SMALL, "refactor-auth-A", Status.KILLED)
+        app.dashboard.view.take_state(
+            fleet_states.with_status(fleet_states.SMALL, "refactor-auth-A", Status.KILLED)
+        )
         await pilot.pause()
-        assert app.dashboard.typing == ""
+        assert app.dashboard.view.typing == ""
 
     on_stage(go)
 
 
-def test_what_a_kill_warns_of_is_shown() -> None:
+def test_warnings_of_a_kill_are_shown() -> None:
     async def go(app: StageApp, pilot: Pilot[None]) -> None:
         app.worker.known["kill"] = ["the trash is over its limit of 1 MB now"]
         await pilot.press("X", "X")
@@ -362,13 +367,13 @@ def test_pasted_text_in_the_list_becomes_a_prompt_and_never_shortcuts() -> None:
         assert app.screen.query_one(PromptArea).text == "xx\nQ\nq"
         await pilot.press("enter")
         await pilot.pause()
-        assert app.worker.asked[0][:3] == ("prompt", ["id-refactor-auth-a"], "xx\nQ\nq")
+        assert app.worker.asked[0][:3] == ("prompts.deliver", ["id-refactor-auth-a"], "xx\nQ\nq")
 
     on_stage(go)
 
 
 @pytest.mark.slow
-def test_letters_that_mean_nothing_lead_to_a_hint() -> None:
+def test_unbound_letters_show_a_hint() -> None:
     async def go(app: StageApp, pilot: Pilot[None]) -> None:
         await pilot.press("ä", "ä", "ä")
         assert "to type to refactor-auth-A" in said(app)
@@ -378,17 +383,17 @@ def test_letters_that_mean_nothing_lead_to_a_hint() -> None:
 
 def test_clicks_select_fold_and_open() -> None:
     async def go(app: StageApp, pilot: Pilot[None]) -> None:
-        desk = app.dashboard
+        dashboard = app.dashboard
         await pilot.click(FleetList, offset=(10, 4))
-        assert name(desk) == "refactor-auth-B"
+        assert name(dashboard) == "refactor-auth-B"
         await pilot.click(FleetList, offset=(10, 1))
-        assert len(desk.listed) == 4
+        assert len(dashboard.view.listed) == 4
         await pilot.click(FleetList, offset=(10, 1))
         await pilot.click(FleetList, offset=(10, 2), times=2)
         await pilot.pause()
-        assert desk.typing == desk.selected == "id-refactor-auth-a"
+        assert dashboard.view.typing == dashboard.view.selected == "id-refactor-auth-a"
         await pilot.click(FleetList, offset=(10, 4))
-        assert desk.typing == "", "a click on the list is a way out"
+        assert dashboard.view.typing == "", "a click on the list is a way out"
 
     on_stage(go)
 
@@ -446,7 +451,9 @@ def test_escape_closes_a_dialog_without_doing_anything() -> None:
         await until(pilot, lambda: isinstance(app.screen, WhyDialog))
         await pilot.press("escape", "f", "escape", "p", "a", "escape")
         assert len(app.screen_stack) == 2
-        assert {verb for verb, *_ in app.worker.asked} <= {"why", "surroundings", "base"}, "only questions"
+        assert {verb for verb, *_ in app.worker.asked} <= {"why", "project_info", "start_point"}, (
+            "only questions"
+        )
 
     on_stage(go)
 
@@ -458,14 +465,14 @@ def test_the_first_screen_offers_keys_that_do_something() -> None:
         await pilot.press("j", "x", "enter", "a", "z", "d")
         await pilot.press("c")
         await pilot.pause()
-        assert ("init", {}) in app.worker.asked
+        assert ("settings.init", {}) in app.worker.asked
         await pilot.press("f")
         assert isinstance(app.screen, FanOutDialog)
 
-    on_stage(go, states.EMPTY)
+    on_stage(go, fleet_states.EMPTY)
 
 
-def test_tasks_are_named_by_their_line_or_after_their_prompt() -> None:
+def test_tasks_are_named_by_their_line_or_from_their_prompt() -> None:
     found = tasks("auth: fix the login\n\nwrite more tests please\nwrite more tests now\n")
     assert found == [
         ("auth", "fix the login"),
@@ -476,11 +483,11 @@ def test_tasks_are_named_by_their_line_or_after_their_prompt() -> None:
 
 def test_nothing_moves_when_motion_is_off_or_the_terminal_has_no_focus() -> None:
     async def go(app: StageApp, pilot: Pilot[None]) -> None:
-        desk = app.dashboard
-        desk.sights = Sights(active={"id-refactor-auth-a": states.NOW})
-        assert desk._moving(states.NOW) == {"id-refactor-auth-a"}
+        dashboard = app.dashboard
+        dashboard.view.take_live(LiveData(active={"id-refactor-auth-a": fleet_states.NOW}))
+        assert dashboard._moving(fleet_states.NOW) == {"id-refactor-auth-a"}
         app.app_focus = False
-        assert desk._moving(states.NOW) == frozenset()
+        assert dashboard._moving(fleet_states.NOW) == frozenset()
 
     on_stage(go)
 
@@ -492,23 +499,23 @@ def test_a_key_of_the_first_screen_counts_once() -> None:
         assert said(app).count("this terminal cannot be lent") == 1
         await pilot.press("c")
         await pilot.pause()
-        assert app.worker.asked.count(("init", {})) == 1
+        assert app.worker.asked.count(("settings.init", {})) == 1
 
-    on_stage(go, states.EMPTY)
+    on_stage(go, fleet_states.EMPTY)
 
 
 @pytest.mark.slow
-def test_where_there_is_nobody_a_filter_hides_nothing_and_the_welcome_stays() -> None:
+def test_in_an_empty_fleet_a_filter_hides_nothing_and_the_welcome_stays() -> None:
     async def go(app: StageApp, pilot: Pilot[None]) -> None:
-        desk = app.dashboard
-        needing = desk.keymap.of("needing-only")[0]
+        dashboard = app.dashboard
+        needing = dashboard.keymap.of("needing-only")[0]
         await pilot.press("slash", "z", "b", keys.event_key(needing))
-        assert desk.has_class("empty")
-        assert desk.shown.filter.is_empty
-        assert desk.focused is None
-        assert "there is nobody to filter" in said(app)
-        desk.state = states.SMALL
+        assert dashboard.has_class("empty")
+        assert dashboard.view.shown.filter.is_empty
+        assert dashboard.focused is None
+        assert "no agents to filter" in said(app)
+        dashboard.view.take_state(fleet_states.SMALL)
         await pilot.pause()
-        assert len(desk.listed) == len(states.SMALL.agents)
+        assert len(dashboard.view.listed) == len(fleet_states.SMALL.agents)
 
-    on_stage(go, states.EMPTY)
+    on_stage(go, fleet_states.EMPTY)

@@ -17,21 +17,22 @@ from textual.widgets import Input
 
 from fleet_tui import paths
 from fleet_tui.fleet import Fleet
+from fleet_tui.lifecycle.rebuild import rebuild
 from fleet_tui.models import Agent, Status
-from fleet_tui.rebuilding import rebuild
-from fleet_tui.tui.screens.ask import Entry
-from fleet_tui.tui.screens.fan_out import FanOutDialog
-from fleet_tui.tui.screens.new_agents import MultiDialog
-from fleet_tui.tui.screens.progress import CLOSES_AFTER, TICK_SECONDS, ProgressDialog
+from fleet_tui.tui.dialogs.confirm import ConfirmInput
+from fleet_tui.tui.dialogs.fan_out import FanOutDialog
+from fleet_tui.tui.dialogs.new_agents import MultiDialog
+from fleet_tui.tui.dialogs.progress import CLOSES_AFTER, TICK_SECONDS, ProgressDialog
 from fleet_tui.tui.widgets.prompt_area import PromptArea
 from fleet_tui.tui.worker import VERBS_AT_ONCE
 from tests.conftest import git
-from tests.holders import wait_until
-from tests.trusting import write_trusted
-from tests.tui.driving import Driven, drive, opened
+from tests.holder.holders import wait_until
+from tests.lifecycle.trusted_projects import write_trusted
+from tests.places import REPOSITORY
+from tests.tui.running_dashboard import Driven, drive, opened
 
 ECHO = "while read line; do echo got $line; done"
-"""Says back what it is told, until it is ended."""
+"""Echoes its input until it is ended."""
 
 
 def shell(fleet: Fleet, *names: str, script: str = ECHO) -> list[Agent]:
@@ -50,7 +51,7 @@ def test_a_new_agent_is_made_by_its_form_and_selected_and_one_of_another_termina
 ) -> None:
     async def go() -> None:
         async with opened(repository) as driven:
-            assert driven.desk.has_class("empty")
+            assert driven.dashboard.has_class("empty")
             await driven.press("n")
             await driven.write("sleep 1000")
             await driven.press("shift+tab", "shift+tab", "shift+tab")
@@ -59,7 +60,9 @@ def test_a_new_agent_is_made_by_its_form_and_selected_and_one_of_another_termina
             await driven.write("shell")
             await driven.press("ctrl+s")
             await driven.until(lambda: driven.status("nap") in ("starting", "working", "idle"), "it runs")
-            await driven.until(lambda: driven.desk.agent is not None and driven.desk.agent.name == "nap")
+            await driven.until(
+                lambda: driven.dashboard.view.agent is not None and driven.dashboard.view.agent.name == "nap"
+            )
             assert fleet.find("nap").prompt == "sleep 1000"
 
             agent = shell(fleet, "other")[0]
@@ -89,8 +92,8 @@ def test_a_fan_out_shows_every_agents_progress_and_closes_when_all_run(
             progress = hastening(driven.app.screen)
             await driven.until(lambda: len(progress.agents) == 3, "all three are on it")
             go_on.touch()
-            await driven.until(lambda: driven.app.screen is driven.desk, "it closes by itself")
-            assert [agent.name for agent in driven.desk.listed] == [
+            await driven.until(lambda: driven.app.screen is driven.dashboard, "it closes by itself")
+            assert [agent.name for agent in driven.dashboard.view.listed] == [
                 "sleep-1000-A",
                 "sleep-1000-B",
                 "sleep-1000-C",
@@ -127,7 +130,7 @@ def test_an_agent_that_fails_in_a_fan_out_stays_with_its_reason_while_the_others
             await driven.until(lambda: progress.clock() > over_at + CLOSES_AFTER + 30 * TICK_SECONDS)
             assert driven.app.screen is progress, "a failure is not taken away unseen"
             await driven.press("escape")
-            await driven.until(lambda: driven.app.screen is driven.desk)
+            await driven.until(lambda: driven.app.screen is driven.dashboard)
 
     drive(go())
     ended = {agent.name: agent.has_ended for agent in fleet.agents()}
@@ -158,7 +161,7 @@ def test_what_was_typed_is_still_there_when_nothing_could_be_started(fleet: Flee
             await driven.until(lambda: shown(lines), "the form again")
             assert "free: sleep 1000" in driven.text()
             await driven.press("escape")
-            await driven.until(lambda: driven.app.screen is driven.desk)
+            await driven.until(lambda: driven.app.screen is driven.dashboard)
 
             for chord, field, name in (("n", "#name", "many-A"), ("f", "#base", "nowhere")):
                 await driven.press(chord)
@@ -170,14 +173,14 @@ def test_what_was_typed_is_still_there_when_nothing_could_be_started(fleet: Flee
                 await driven.until(lambda: shown("sleep 1000"), "the form again")
                 assert driven.app.screen.query_one(field, Input).value == name
                 await driven.press("escape")
-                await driven.until(lambda: driven.app.screen is driven.desk)
+                await driven.until(lambda: driven.app.screen is driven.dashboard)
             assert sorted(agent.name for agent in fleet.agents()) == ["many-A", "taken"]
 
     drive(go())
 
 
 @pytest.mark.slow
-def test_who_has_ended_before_the_dashboard_was_opened_is_shown_with_its_last_line(
+def test_an_agent_that_ended_before_the_dashboard_was_opened_is_shown_with_its_last_line(
     fleet: Fleet, repository: Path
 ) -> None:
     shell(fleet, "one", "two", script="printf 'the %s line\\n' last; exit 127")
@@ -190,12 +193,12 @@ def test_who_has_ended_before_the_dashboard_was_opened_is_shown_with_its_last_li
     drive(go())
 
 
-def test_stop_and_kill_take_two_taps_and_undo_and_revive_bring_back(fleet: Fleet, repository: Path) -> None:
+def test_stop_and_kill_take_two_taps_and_undo_and_revive_restore(fleet: Fleet, repository: Path) -> None:
     shell(fleet, "one", "two")
 
     async def go() -> None:
         async with opened(repository) as driven:
-            await driven.until(lambda: len(driven.desk.listed) == 2)
+            await driven.until(lambda: len(driven.dashboard.view.listed) == 2)
             await driven.press("x")
             await driven.press("j", "x")
             assert not driven.app._worker._waiting, "nothing was asked of the worker"
@@ -210,33 +213,33 @@ def test_stop_and_kill_take_two_taps_and_undo_and_revive_bring_back(fleet: Fleet
             )
             await driven.press("X", "X")
             await driven.until(lambda: driven.status("two") == "killed", "it is killed")
-            assert [agent.name for agent in driven.desk.listed] == ["one"]
+            assert [agent.name for agent in driven.dashboard.view.listed] == ["one"]
             await driven.press("u")
             await driven.until(lambda: driven.status("two") == "stopped", "it is brought back")
-            await driven.until(lambda: driven.desk.agent is not None and driven.desk.agent.name == "two")
+            await driven.until(
+                lambda: driven.dashboard.view.agent is not None and driven.dashboard.view.agent.name == "two"
+            )
             assert Path(fleet.find("two").worktree).is_dir()
 
     drive(go())
 
 
 @pytest.mark.slow
-def test_agents_that_take_long_to_stop_are_killed_however_many_there_are(
-    fleet: Fleet, repository: Path
-) -> None:
+def test_any_number_of_agents_that_are_slow_to_stop_are_killed(fleet: Fleet, repository: Path) -> None:
     paths.user_config().parent.mkdir(parents=True)
     paths.user_config().write_text("[fleet]\nstop_grace = 99999\n")
     names = [f"agent-{number}" for number in range(VERBS_AT_ONCE + 1)]
     refusing = "trap 'echo no' TERM INT HUP; echo ready; while :; do sleep 0.05; done"
     agents = shell(fleet, *names, script=refusing)
     for agent in agents:
-        wait_until(lambda a=agent: "ready" in fleet.peek(a.name), "its trap")  # type: ignore[misc]  # as below
+        wait_until(lambda a=agent: "ready" in fleet.peek(a), "its trap")  # type: ignore[misc]  # as below
 
     async def go() -> None:
         async with opened(repository) as driven:
-            await driven.until(lambda: len(driven.desk.listed) == len(names))
+            await driven.until(lambda: len(driven.dashboard.view.listed) == len(names))
             for agent in agents:
                 await driven.press("x", "x", "j")
-                await driven.until(lambda a=agent: "no" in fleet.peek(a.name), "it was asked to end")  # type: ignore[misc]  # a default binds the loop's value
+                await driven.until(lambda a=agent: "no" in fleet.peek(a), "it was asked to end")  # type: ignore[misc]  # a default binds the loop's value
             for count in (1, 2):
                 await driven.press("X", "X")
                 await driven.until(
@@ -254,20 +257,20 @@ def test_a_prompt_reaches_all_marked_agents_and_stopping_all_needs_the_word(
 
     async def go() -> None:
         async with opened(repository) as driven:
-            await driven.until(lambda: len(driven.desk.listed) == 3)
+            await driven.until(lambda: len(driven.dashboard.view.listed) == 3)
             await driven.press("s", "s")
-            assert len(driven.desk.targets) == 2
+            assert len(driven.dashboard.view.targets) == 2
             await driven.press("p")
             await driven.write("hello")
             await driven.press("ctrl+n")
             for agent in agents[:2]:
-                await driven.until(lambda a=agent: "got hello" in "\n".join(fleet.logs(a.id, 20)), "it heard")  # type: ignore[misc]  # a default binds the loop's value
-            assert "got hello" not in "\n".join(fleet.logs(agents[2].id, 20))
+                await driven.until(lambda a=agent: "got hello" in "\n".join(fleet.logs(a, 20)), "it heard")  # type: ignore[misc]  # a default binds the loop's value
+            assert "got hello" not in "\n".join(fleet.logs(agents[2], 20))
 
             await driven.press("Q")
             await driven.write("stip")
             await driven.press("enter")
-            assert isinstance(driven.app.screen, Entry), "another word does nothing"
+            assert isinstance(driven.app.screen, ConfirmInput), "another word does nothing"
             assert all(not agent.has_ended for agent in fleet.agents())
             await driven.press("backspace", "backspace")
             await driven.write("op")
@@ -279,26 +282,24 @@ def test_a_prompt_reaches_all_marked_agents_and_stopping_all_needs_the_word(
     drive(go())
 
 
-def test_typing_reaches_the_agent_the_leave_chord_comes_back_and_leaving_the_dashboard_ends_nobody(
+def test_typing_reaches_the_agent_the_leave_chord_comes_back_and_leaving_the_dashboard_ends_no_agent(
     fleet: Fleet, repository: Path
 ) -> None:
     agent = shell(fleet, "one")[0]
 
     async def go() -> None:
         async with opened(repository) as driven:
-            await driven.until(lambda: driven.desk.agent is not None)
+            await driven.until(lambda: driven.dashboard.view.agent is not None)
             await driven.press("enter")
-            assert driven.desk.typing == agent.id
+            assert driven.dashboard.view.typing == agent.id
             await driven.press("q", "x")
             await driven.press("enter")
-            await driven.until(
-                lambda: "got qx" in "\n".join(fleet.logs(agent.id, 20)), "keys went to the agent"
-            )
+            await driven.until(lambda: "got qx" in "\n".join(fleet.logs(agent, 20)), "keys went to the agent")
             assert not fleet.find("one").has_ended
             await driven.press("ctrl+q")
-            await driven.until(lambda: driven.desk.typing == "")
+            await driven.until(lambda: driven.dashboard.view.typing == "")
             assert driven.app.is_running
-            assert driven.desk.focused is None
+            assert driven.dashboard.focused is None
             await driven.press("q")
             await driven.until(lambda: not driven.app.is_running, "the end of the dashboard")
 
@@ -313,47 +314,48 @@ def test_rename_move_restart_and_the_log_do_what_they_say(fleet: Fleet, reposito
 
     async def go() -> None:
         async with opened(repository) as driven:
-            await driven.until(lambda: len(driven.desk.state.agents) == 3)
-            driven.desk.select(agent.id)
+            await driven.until(lambda: len(driven.dashboard.view.state.agents) == 3)
+            driven.dashboard.view.select(agent.id)
             await driven.press("r", "end")
             await driven.write("-b")
             await driven.press("enter")
             await driven.until(lambda: driven.status("one-b"), "it has the new name")
             for name, batch in (("login", others[0].batch), ("mine", "mine")):
                 await driven.press("b")
-                await driven.until(lambda: isinstance(driven.app.screen, Entry))
+                await driven.until(lambda: isinstance(driven.app.screen, ConfirmInput))
                 await driven.press("home", "ctrl+k")
                 await driven.write(name)
                 await driven.press("enter")
                 await driven.until(lambda batch=batch: moved(driven) == batch, f"it is in {name}")  # type: ignore[misc]  # a default binds the loop's value
-                assert driven.desk.agent is not None
-                assert driven.desk.agent.id == agent.id
+                assert driven.dashboard.view.agent is not None
+                assert driven.dashboard.view.agent.id == agent.id
             await driven.press("R")
             await driven.press("y")
             await driven.until(
-                lambda: driven.desk.agent is not None and driven.desk.agent.run == 2, "it was started again"
+                lambda: driven.dashboard.view.agent is not None and driven.dashboard.view.agent.run == 2,
+                "it was started again",
             )
             await driven.press("L")
             await driven.until(lambda: "ready" in driven.app.export_screenshot(), "its log is shown")
             await driven.press("escape")
-            assert driven.app.screen is driven.desk
+            assert driven.app.screen is driven.dashboard
 
     def moved(driven: Driven) -> str:
-        return next(one.batch for one in driven.desk.state.agents if one.id == agent.id)
+        return next(one.batch for one in driven.dashboard.view.state.agents if one.id == agent.id)
 
     drive(go())
     assert fleet.find(agent.id).branch == "one"
 
 
 @pytest.mark.slow
-def test_a_worker_that_dies_is_replaced_and_what_it_was_asked_fails_with_a_hint(
+def test_a_worker_that_dies_is_replaced_and_its_pending_call_fails_with_a_hint(
     fleet: Fleet, repository: Path
 ) -> None:
     shell(fleet, "one")
 
     async def go() -> None:
         async with opened(repository) as driven:
-            await driven.until(lambda: driven.desk.agent is not None)
+            await driven.until(lambda: driven.dashboard.view.agent is not None)
             process = driven.app._worker._process
             assert process is not None
             os.kill(process.pid, signal.SIGKILL)
@@ -366,23 +368,23 @@ def test_a_worker_that_dies_is_replaced_and_what_it_was_asked_fails_with_a_hint(
     drive(go())
 
 
-def test_what_cannot_be_started_is_said_an_unforeseen_error_is_a_dialog_and_a_log_and_the_dashboard_goes_on(
+def test_a_failed_start_is_shown_an_unexpected_error_is_a_dialog_and_a_log_and_the_dashboard_goes_on(
     fleet: Fleet, repository: Path
 ) -> None:
     from fleet_tui import paths
-    from fleet_tui.tui.screens.crash import CrashDialog
+    from fleet_tui.tui.dialogs.crash import CrashDialog
 
     async def go() -> None:
         async with opened(repository) as driven:
-            launch = driven.desk.agent_actions._launch
+            launch = driven.dashboard.groups.start._launch
             launch(None, "x", 1, "create", "x", prompt="", profile="no-such-program")
             await driven.until(lambda: "no-such-program" in driven.toasts(), "the reason is said")
-            await driven.until(lambda: driven.app.screen is driven.desk)
+            await driven.until(lambda: driven.app.screen is driven.dashboard)
 
-            driven.desk.call_later(lambda: 1 // 0)
+            driven.dashboard.call_later(lambda: 1 // 0)
             await driven.until(lambda: isinstance(driven.app.screen, CrashDialog), "it is shown")
             await driven.press("escape")
-            await driven.until(lambda: driven.app.screen is driven.desk, "and goes on")
+            await driven.until(lambda: driven.app.screen is driven.dashboard, "and goes on")
 
     drive(go())
     assert "ZeroDivisionError" in (paths.log() / "crash.log").read_text()
@@ -393,10 +395,12 @@ def test_outside_a_repository_the_screen_says_what_to_do_but_the_home_folder_is_
 ) -> None:
     async def go() -> None:
         async with opened(home) as driven:
-            await driven.until(lambda: driven.desk.place is not None and driven.desk.place.problem)
+            await driven.until(
+                lambda: driven.dashboard.view.project is not None and driven.dashboard.view.project.problem
+            )
             await driven.press("f")
             await driven.until(lambda: "git repository" in driven.toasts())
-            assert driven.app.screen is driven.desk
+            assert driven.app.screen is driven.dashboard
             await driven.until(lambda: "Start here" in driven.text())
             await driven.press("i")
             await driven.until(lambda: "no place for a repository" in driven.toasts())
@@ -414,19 +418,19 @@ def test_the_process_that_paints_has_loaded_neither_git_nor_the_emulator(
 import asyncio, sys
 from pathlib import Path
 from tests.conftest import git
-from tests.tui.driving import opened
-from tests.trusting import write_trusted
+from tests.tui.running_dashboard import opened
+from tests.lifecycle.trusted_projects import write_trusted
 
 async def go():
     async with opened(Path(sys.argv[1])) as driven:
-        await driven.until(lambda: driven.desk.agent is not None)
+        await driven.until(lambda: driven.dashboard.view.agent is not None)
         await driven.press("enter", "a", "ctrl+q", "x", "x")
         await driven.until(lambda: driven.status("one") == "stopped")
     print([name for name in ("pygit2", "pyghostty") if name in sys.modules])
 
 asyncio.run(go())
 """
-    root = str(Path(__file__).parents[2])
+    root = str(REPOSITORY)
     done = subprocess.run(
         [sys.executable, "-c", script, str(repository)],
         env=os.environ | {"PYTHONPATH": root},
@@ -451,7 +455,7 @@ def test_a_key_makes_the_repository_that_is_missing(home: Path) -> None:
     assert git(place, "log", "--format=%s").splitlines() == ["Start"]
 
 
-def test_who_has_not_told_git_their_name_is_told_how_before_anything_is_made(
+def test_without_a_name_in_git_the_dashboard_says_how_to_set_it_before_anything_is_made(
     home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for who in ("AUTHOR", "COMMITTER"):
@@ -466,7 +470,7 @@ def test_who_has_not_told_git_their_name_is_told_how_before_anything_is_made(
         async with opened(place) as driven:
             await driven.until(lambda: "Start here" in driven.text())
             await driven.press("i")
-            await driven.until(lambda: "git does not know who" in driven.toasts(), "the reason")
+            await driven.until(lambda: "git has no author" in driven.toasts(), "the reason")
             assert 'git config --global user.email "you@example.com"' in driven.toasts()
             assert "user.name" in driven.toasts()
 
@@ -474,7 +478,7 @@ def test_who_has_not_told_git_their_name_is_told_how_before_anything_is_made(
     assert not (place / ".git").exists()
 
 
-def test_a_repository_without_a_commit_is_told_apart_and_gets_its_first(home: Path) -> None:
+def test_a_repository_without_a_commit_is_recognized_and_gets_its_first(home: Path) -> None:
     place = home / "project"
     (place / "inner").mkdir(parents=True)
     git(place, "init")
@@ -482,7 +486,10 @@ def test_a_repository_without_a_commit_is_told_apart_and_gets_its_first(home: Pa
     async def go() -> None:
         async with opened(place / "inner") as driven:
             await driven.until(
-                lambda: driven.desk.place is not None and "no commit" in driven.desk.place.problem
+                lambda: (
+                    driven.dashboard.view.project is not None
+                    and "no commit" in driven.dashboard.view.project.problem
+                )
             )
             await driven.press("n")
             await driven.until(lambda: "--allow-empty" in driven.toasts())
@@ -494,7 +501,7 @@ def test_a_repository_without_a_commit_is_told_apart_and_gets_its_first(home: Pa
 
 
 @pytest.mark.slow
-def test_a_store_that_takes_the_place_of_a_damaged_one_is_taken_up_and_one_toast_says_what_is_wrong(
+def test_a_store_that_replaces_a_damaged_one_is_opened_and_one_toast_says_what_is_wrong(
     fleet: Fleet, repository: Path
 ) -> None:
     shell(fleet, "old")
@@ -503,19 +510,21 @@ def test_a_store_that_takes_the_place_of_a_damaged_one_is_taken_up_and_one_toast
         async with opened(repository) as driven:
             await driven.until(lambda: driven.status("old"))
             paths.store().rename(repository / "damaged.db")
-            await driven.until(lambda: "is not there any more" in driven.toasts(), "it is said")
-            ticks = driven.desk._tick
-            await driven.until(lambda: driven.desk._tick > ticks + 4, "many a look at the store")
-            assert driven.toasts().count("is not there any more") == 1
+            await driven.until(lambda: "no longer exists" in driven.toasts(), "it is said")
+            ticks = driven.dashboard._tick
+            await driven.until(lambda: driven.dashboard._tick > ticks + 4, "many a look at the store")
+            assert driven.toasts().count("no longer exists") == 1
             fleet.close()
             fleet.__init__(repository)  # type: ignore[misc]  # as another terminal makes a new one
             fleet.repair()
             shell(fleet, "new")
             await driven.until(lambda: driven.status("new") and driven.status("old"), "both are there")
-            driven.desk.select(fleet.find("new").id)
+            driven.dashboard.view.select(fleet.find("new").id)
             await driven.press("x", "x")
             await driven.until(lambda: driven.status("new") == "stopped", "the worker has taken it up too")
-            await driven.until(lambda: fleet.find("old").id in driven.desk.sights.usage, "and watches it")
+            await driven.until(
+                lambda: fleet.find("old").id in driven.dashboard.view.live.usage, "and watches it"
+            )
 
     drive(go())
 

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from fleet_tui import demo
 from fleet_tui.fleet import Fleet
-from fleet_tui.models import Status, Wish
+from fleet_tui.models import PermissionRequest, Status
+from fleet_tui.tui.demo import tour
 
 
 def wait_for(condition: Callable[[], object], what: str, seconds: float = 20.0) -> None:
@@ -33,30 +33,30 @@ def place(monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
-def wished(fleet: Fleet, name: str) -> Wish | None:
+def asked_for(fleet: Fleet, name: str) -> PermissionRequest | None:
     evidence = fleet.find(name).evidence
-    return evidence.wish if evidence is not None else None
+    return evidence.request if evidence is not None else None
 
 
 @pytest.mark.slow
 def test_its_agents_edit_files_ask_and_finish_and_nothing_is_left(place: Path) -> None:
     before = dict(os.environ)
-    with demo.staged() as project:
+    with tour.staged() as project:
         fleet = Fleet(project)
 
         def status(name: str) -> Status | None:
             return next((agent.status for agent in fleet.agents() if agent.name == name), None)
 
         wait_for(lambda: status("clean-build") is Status.BLOCKED, "the careful one asks")
-        wish = Wish("rm -r build/", "nothing in the code mentions it")
-        wait_for(lambda: wished(fleet, "clean-build") == wish, "and says what for")
+        request = PermissionRequest("rm -r build/", "nothing in the code mentions it")
+        wait_for(lambda: asked_for(fleet, "clean-build") == request, "and says what for")
         wait_for(lambda: status("add-parser") is Status.DONE, "the builder is done")
         wait_for(lambda: status("write-docs") is Status.DONE, "the writer is done")
         builder, careful = fleet.find("add-parser"), fleet.find("clean-build")
         assert r"(\d+)" in (Path(builder.worktree) / "clockwork" / "durations.py").read_text()
-        assert "Ran 3 tests" in "\n".join(fleet.logs(builder.id, 100))
+        assert "Ran 3 tests" in "\n".join(fleet.logs(builder, 100))
         assert (Path(careful.worktree) / "build").is_dir()
-        fleet.answer("clean-build", "yes")
+        fleet.answer(fleet.find("clean-build"), "yes")
         wait_for(lambda: status("clean-build") is Status.DONE, "it goes on when allowed")
         assert not (Path(careful.worktree) / "build").exists()
         fleet.close()
@@ -65,7 +65,7 @@ def test_its_agents_edit_files_ask_and_finish_and_nothing_is_left(place: Path) -
 
 
 def test_a_killed_dashboard_leaves_nothing_behind_either(place: Path) -> None:
-    script = "import time\nfrom fleet_tui import demo\nwith demo.staged() as project:\n    print(project, flush=True)\n    time.sleep(1000)"
+    script = "import time\nfrom fleet_tui.tui.demo import tour\nwith tour.staged() as project:\n    print(project, flush=True)\n    time.sleep(1000)"
     process = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None
     project = Path(process.stdout.readline().strip())

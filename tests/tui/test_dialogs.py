@@ -1,4 +1,4 @@
-"""Dialogs: what they show of what they know, and where the keys are."""
+"""Dialogs: what they show, and where their keys are."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from rich.cells import cell_len
 from textual.pilot import Pilot
 from textual.widgets import Label
 
-from fleet_tui.models import FleetState, Status, Wish
-from fleet_tui.prompt_text import TextRule
-from fleet_tui.tui.exchange import Step
-from fleet_tui.tui.screens.answer import AnswerDialog, touched
-from fleet_tui.tui.screens.fan_out import FanOut, Preview
-from fleet_tui.tui.screens.help import AllKeys
-from fleet_tui.tui.screens.progress import ProgressDialog
-from fleet_tui.tui.screens.prompt import PromptDialog
-from fleet_tui.tui.screens.why import WhyDialog
-from tests.tui import states
-from tests.tui.stage import StageApp, until
+from fleet_tui.models import FleetState, PermissionRequest, Status
+from fleet_tui.programs.prompt_text import TextRule
+from fleet_tui.tui.dialogs.answer import AnswerDialog, touched
+from fleet_tui.tui.dialogs.fan_out_preview import FanOut, Preview
+from fleet_tui.tui.dialogs.help import AllKeys
+from fleet_tui.tui.dialogs.progress import ProgressDialog
+from fleet_tui.tui.dialogs.prompt import PromptDialog
+from fleet_tui.tui.dialogs.why import WhyDialog
+from fleet_tui.tui.worker_protocol import LaunchStep
+from tests.tui import fleet_states
+from tests.tui.dashboard_app import StageApp, until
 from tests.tui.test_dashboard import on_stage
 
 
@@ -52,7 +52,7 @@ def test_the_label_of_the_field_that_has_the_keys_stands_out() -> None:
 
 
 def test_a_fan_out_of_a_long_name_still_tells_its_agents_apart() -> None:
-    preview = Preview(states.PLACE)
+    preview = Preview(fleet_states.PLACE)
     preview._wanted = FanOut(3, "replace-the-session-cookie", "do it", mix=(("/opt/bin/mine", 3),))
     lines = plain(preview.lines(30, 40))
     made = [line for line in lines if line.startswith(("A ", "B ", "C "))]
@@ -72,14 +72,14 @@ def test_all_keys_can_be_reached_in_a_low_terminal() -> None:
 
 
 def test_progress_is_in_the_order_of_names_and_tells_the_time_left_by_an_example() -> None:
-    agents = [replace(one, created_at=1.0, status=Status.SETUP) for one in states.BIG.agents[:3]]
+    agents = [replace(one, created_at=1.0, status=Status.SETUP) for one in fleet_states.BIG.agents[:3]]
     agents[2] = replace(agents[2], name="refactor-auth-C漢")
 
     async def go(app: StageApp, pilot: Pilot[None]) -> None:
         dialog = ProgressDialog("refactor-auth", 3, "fanout")
         await app.push_screen(dialog)
         for agent in reversed(agents):
-            dialog.take(Step(1, agent, "worktree"))
+            dialog.take(LaunchStep(1, agent, "worktree"))
         dialog._started = time.monotonic() - 6.0
         lines = plain(dialog.lines(98, 20))
         named = [line.split()[0] for line in lines if line.startswith("refactor-auth")]
@@ -87,14 +87,14 @@ def test_progress_is_in_the_order_of_names_and_tells_the_time_left_by_an_example
         columns = {cell_len(re.split(r"(?=claude|codex)", line)[0]) for line in lines if "refactor" in line}
         assert len(columns) == 1, "profiles stand below each other"
         assert "more" not in lines[-1], "nothing is promised without an example"
-        dialog.take(Step(1, agents[0], "working"))
+        dialog.take_state(FleetState((replace(agents[0], status=Status.WORKING),), ()))
         assert plain(dialog.lines(98, 20))[-1].rstrip().endswith("about 12 s more")
-        dialog.take(Step(1, agents[1], "setup", "a setup command of any length, " * 9))
+        dialog.take(LaunchStep(1, agents[1], "setup", "a setup command of any length, " * 9))
         (long,) = [line for line in plain(dialog.lines(98, 20)) if "a setup" in line]
         assert long.startswith("refactor-auth-B")
         assert (long[-1], cell_len(long)) == ("…", 98)
 
-    on_stage(go, states.EMPTY)
+    on_stage(go, fleet_states.EMPTY)
 
 
 def test_the_palette_has_every_action_with_its_key_on_one_line() -> None:
@@ -102,7 +102,7 @@ def test_the_palette_has_every_action_with_its_key_on_one_line() -> None:
         await pilot.press("colon")
         await until(pilot, lambda: re.search(r"kill +kill \(twice\), to trash +X ", text_of(app)))
         await pilot.press(*"undo")
-        await until(pilot, lambda: re.search(r"undo +bring back the killed +u ", text_of(app)))
+        await until(pilot, lambda: re.search(r"undo +undo the last kill +u ", text_of(app)))
         await pilot.press("enter")
         await until(pilot, lambda: ("undo", {}) in app.worker.asked)
 
@@ -110,8 +110,8 @@ def test_the_palette_has_every_action_with_its_key_on_one_line() -> None:
 
 
 def test_an_answer_is_given_to_the_exact_command_with_its_reason_and_what_it_touches(tmp_path: Path) -> None:
-    wish = Wish("rm -rf build/ gone/ &&\n  tar xf /etc/hostname > out.log", "a clean tree")
-    state = changed("refactor-auth-B", wish, tmp_path)
+    request = PermissionRequest("rm -rf build/ gone/ &&\n  tar xf /etc/hostname > out.log", "a clean tree")
+    state = changed("refactor-auth-B", request, tmp_path)
 
     async def go(app: StageApp, pilot: Pilot[None]) -> None:
         await pilot.press("a")
@@ -121,26 +121,26 @@ def test_an_answer_is_given_to_the_exact_command_with_its_reason_and_what_it_tou
         assert re.search(r"\$ rm -rf build/ gone/ &&\n.*  tar xf /etc/hostname > out\.log", found), found
         assert re.search(r"why +a clean tree", found)
         assert re.search(r"touches +build/, gone/, out\.log, /etc/hostname", found), found
-        app.dashboard.state = changed("refactor-auth-B", wish, tmp_path)
+        app.dashboard.view.take_state(changed("refactor-auth-B", request, tmp_path))
         assert isinstance(app.screen, AnswerDialog), "the same is asked"
-        app.dashboard.state = changed("refactor-auth-B", Wish("ls"), tmp_path)
+        app.dashboard.view.take_state(changed("refactor-auth-B", PermissionRequest("ls"), tmp_path))
         await until(pilot, lambda: app.screen is app.dashboard and "asks something else" in text_of(app))
 
     on_stage(go, state=state)
 
 
-def test_paths_are_known_by_their_look_and_never_looked_for() -> None:
+def test_paths_are_recognized_by_their_form_and_never_looked_up() -> None:
     command = "cp -r /gone/a ~nobody/b.txt ../c src/d.py e.rs lib/ 1.5 origin/main word https://x.org/f.py && mv . n > o"
 
-    found = touched(Wish(command), Path("/nowhere/at/all"))
+    found = touched(PermissionRequest(command), Path("/nowhere/at/all"))
 
     assert found == ["/gone/a", "~nobody/b.txt", "../c", "src/d.py", "e.rs", "lib/", "2 more"]
-    assert touched(Wish(touches="/nowhere/src/a.py"), Path("/nowhere")) == ["src/a.py"]
+    assert touched(PermissionRequest(touches="/nowhere/src/a.py"), Path("/nowhere")) == ["src/a.py"]
 
 
 @pytest.mark.slow
-def test_what_an_agent_does_not_say_is_not_shown_with_its_question(tmp_path: Path) -> None:
-    state = changed("refactor-auth-B", Wish(touches=f"{tmp_path}/src/a.py"), tmp_path)
+def test_details_that_the_agent_does_not_report_are_not_shown_with_its_question(tmp_path: Path) -> None:
+    state = changed("refactor-auth-B", PermissionRequest(touches=f"{tmp_path}/src/a.py"), tmp_path)
 
     async def go(app: StageApp, pilot: Pilot[None]) -> None:
         await pilot.press("a")
@@ -154,13 +154,13 @@ def test_what_an_agent_does_not_say_is_not_shown_with_its_question(tmp_path: Pat
 
 
 @pytest.mark.slow
-def test_in_sixteen_colours_too_what_a_dialog_is_about_stays_readable_behind_it() -> None:
+def test_in_sixteen_colors_too_what_a_dialog_is_about_stays_readable_behind_it() -> None:
     async def go(app: StageApp, pilot: Pilot[None]) -> None:
         app.theme = "ansi-dark"
         for opening, shown in (
             ("a", "It wants to run"),
             ("f", "one prompt, several"),
-            ("colon", "answer who"),
+            ("colon", "answer a question"),
         ):
             await pilot.press(opening)
             await until(pilot, lambda shown=shown: shown in text_of(app))  # type: ignore[misc]  # a default binds the loop's value
@@ -173,7 +173,7 @@ def test_in_sixteen_colours_too_what_a_dialog_is_about_stays_readable_behind_it(
 
 
 def test_words_can_be_typed_only_where_the_program_takes_them() -> None:
-    asking = states.agent(
+    asking = fleet_states.agent(
         "a", Status.BLOCKED, batch="b", detail="question", says="Which way?", choices=("This", "That")
     )
     assert asking.evidence is not None
@@ -196,7 +196,7 @@ def test_words_can_be_typed_only_where_the_program_takes_them() -> None:
 
 @pytest.mark.slow
 def test_a_command_that_is_too_long_says_that_there_is_more(tmp_path: Path) -> None:
-    wish = Wish("\n".join(f"echo {number}" for number in range(80)))
+    request = PermissionRequest("\n".join(f"echo {number}" for number in range(80)))
 
     async def go(app: StageApp, pilot: Pilot[None]) -> None:
         await pilot.press("a")
@@ -204,15 +204,15 @@ def test_a_command_that_is_too_long_says_that_there_is_more(tmp_path: Path) -> N
         assert re.search(r"… \d+ more lines", text_of(app))
         assert "Yes, run it" in text_of(app), "the choices are still there"
 
-    on_stage(go, state=changed("refactor-auth-B", wish, tmp_path))
+    on_stage(go, state=changed("refactor-auth-B", request, tmp_path))
 
 
 @pytest.mark.slow
 def test_in_a_low_terminal_every_choice_of_a_long_question_is_on_the_screen(tmp_path: Path) -> None:
     paths = " ".join(f"/some/where/far/away/number/{number}" for number in range(6))
-    wish = Wish(f"rm -rf {paths} " + "漢字 " * 300, "because " * 37)
+    request = PermissionRequest(f"rm -rf {paths} " + "漢字 " * 300, "because " * 37)
     labels = ("Yes", "Yes, and do not ask again for " + "this " * 20, "No", "Later, the very last")
-    state = changed("refactor-auth-B", wish, tmp_path)
+    state = changed("refactor-auth-B", request, tmp_path)
     agents = [
         replace(one, evidence=replace(one.evidence, choices=tuple(zip("1234", labels, strict=True))))
         if one.name == "refactor-auth-B" and one.evidence is not None
@@ -230,15 +230,15 @@ def test_in_a_low_terminal_every_choice_of_a_long_question_is_on_the_screen(tmp_
     on_stage(go, state=replace(state, agents=tuple(agents)), size=(80, 24))
 
 
-def changed(name: str, wish: Wish, worktree: Path) -> FleetState:
-    """The small fleet with another wish of one agent."""
+def changed(name: str, request: PermissionRequest, worktree: Path) -> FleetState:
+    """The small fleet with another request of one agent."""
     agents = tuple(
-        replace(one, worktree=str(worktree), evidence=replace(one.evidence, wish=wish))
+        replace(one, worktree=str(worktree), evidence=replace(one.evidence, request=request))
         if one.name == name and one.evidence is not None
         else one
-        for one in states.SMALL.agents
+        for one in fleet_states.SMALL.agents
     )
-    return replace(states.SMALL, agents=agents)
+    return replace(fleet_states.SMALL, agents=agents)
 
 
 def test_a_prompt_that_is_a_command_is_called_one_before_it_is_sent() -> None:
@@ -248,12 +248,12 @@ def test_a_prompt_that_is_a_command_is_called_one_before_it_is_sent() -> None:
         dialog = app.screen
         assert isinstance(dialog, PromptDialog)
         await pilot.press("exclamation_mark", "l")
-        await until(pilot, lambda: "text_rules" in [asked[0] for asked in app.worker.asked])
+        await until(pilot, lambda: "profiles.text_rules" in [asked[0] for asked in app.worker.asked])
         dialog.know([TextRule("^!", command=True, before=" ")])
         await until(pilot, lambda: "run as command" in text_of(app))
         assert "command" in text_of(app)
         await pilot.press("ctrl+r")
-        await until(pilot, lambda: app.worker.asked[-1][0] == "prompt")
+        await until(pilot, lambda: app.worker.asked[-1][0] == "prompts.deliver")
         assert app.worker.asked[-1][2] == "!l"
         assert app.worker.asked[-1][3] == {"now": False, "command": True}
 
@@ -266,7 +266,7 @@ def test_an_ordinary_prompt_asks_for_no_rules_and_is_no_command() -> None:
         await until(pilot, lambda: isinstance(app.screen, PromptDialog))
         await pilot.press("l", "s", "ctrl+r")
         await until(pilot, lambda: bool(app.worker.asked))
-        assert [asked[0] for asked in app.worker.asked] == ["prompt"]
+        assert [asked[0] for asked in app.worker.asked] == ["prompts.deliver"]
         assert app.worker.asked[-1][3] == {"now": False}
 
     on_stage(go)

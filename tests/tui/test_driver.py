@@ -13,11 +13,11 @@ from pathlib import Path
 
 import pytest
 
-from fleet_tui.hostkeys import Key, Tokenizer
-from fleet_tui.inputs import KeyEvent
-from fleet_tui.tui.driver import named_key, textual_key
-from tests import programs
-from tests.holders import start_holder, wait_until
+from fleet_tui.terminal.host_input import HostKey, Tokenizer
+from fleet_tui.terminal.input_events import KeyEvent
+from fleet_tui.tui.host_keys import named_key, textual_key
+from tests import scripted
+from tests.holder.holders import start_holder, wait_until
 from tests.tui.ptyapp import PtyApp
 
 StartApp = Callable[..., PtyApp]
@@ -95,8 +95,8 @@ def test_every_key_reaches_the_program_as_a_terminal_would_send_it(
 ) -> None:
     legacy, kitty = tmp_path / "legacy", tmp_path / "kitty"
     with (
-        start_holder(tmp_path, programs.agent("record", legacy)) as first,
-        start_holder(tmp_path, programs.agent("record", kitty, ">5u")) as second,
+        start_holder(tmp_path, scripted.agent("record", legacy)) as first,
+        start_holder(tmp_path, scripted.agent("record", kitty, ">5u")) as second,
         start_app(first.agent, second.agent) as app,
     ):
         app.wait_for(lambda: app.text.count("ready") == 2)
@@ -123,7 +123,7 @@ def test_a_paste_arrives_whole_whatever_is_in_it(tmp_path: Path, start_app: Star
     record = tmp_path / "record"
     lines = "".join(f"line {number} ümläut\n" for number in range(4000))
     with (
-        start_holder(tmp_path, programs.agent("record", record, "?2004h")) as holder,
+        start_holder(tmp_path, scripted.agent("record", record, "?2004h")) as holder,
         start_app(holder.agent) as app,
     ):
         app.wait_for_text("ready")
@@ -152,7 +152,7 @@ def test_the_list_gets_keys_and_never_answers_of_the_terminal(tmp_path: Path, st
 def test_the_host_terminal_is_left_as_it_was_found(tmp_path: Path, start_app: StartApp, how: str) -> None:
     with contextlib.ExitStack() as stack:
         if how == "SIGTERM":
-            command = programs.agent("record", tmp_path / "record")
+            command = scripted.agent("record", tmp_path / "record")
             app = stack.enter_context(start_app(stack.enter_context(start_holder(tmp_path, command)).agent))
             app.wait_for_text("ready")
             app.send(b"\r")
@@ -160,7 +160,7 @@ def test_the_host_terminal_is_left_as_it_was_found(tmp_path: Path, start_app: St
         else:
             app = stack.enter_context(start_app())
             app.wait_for_text("LIST")
-        assert termios.tcgetattr(app.slave) != app.found
+        assert termios.tcgetattr(app.slave) != app.termios_before
         if how == "exception":
             app.send(b"b")
         else:
@@ -171,7 +171,7 @@ def test_the_host_terminal_is_left_as_it_was_found(tmp_path: Path, start_app: St
 
 
 def _expect_restored(app: PtyApp) -> None:
-    assert termios.tcgetattr(app.slave) == app.found
+    assert termios.tcgetattr(app.slave) == app.termios_before
     end = bytes(app.output[app.output.rindex(b"\x1b[?2004l") :])
     assert not [sequence for sequence in RESTORED if sequence not in end]
     modes = app.screen.modes
@@ -225,7 +225,7 @@ def test_a_host_that_does_not_read_loses_frames_and_nothing_else(tmp_path: Path,
     record = tmp_path / "record"
     with (
         start_holder(tmp_path, [sys.executable, "-c", REDRAWS]) as redrawing,
-        start_holder(tmp_path, programs.agent("record", record)) as holder,
+        start_holder(tmp_path, scripted.agent("record", record)) as holder,
         start_app(redrawing.agent, holder.agent) as app,
     ):
         app.wait_for_text("ready")
@@ -246,7 +246,7 @@ def test_a_host_that_does_not_read_loses_frames_and_nothing_else(tmp_path: Path,
 def test_a_key_known_only_by_its_name_is_the_key_itself(raw: bytes) -> None:
     tokenizer = Tokenizer()
     tokens = tokenizer.feed(raw) + tokenizer.flush()
-    event = tokens[0].event if isinstance(tokens[0], Key) else KeyEvent("")
+    event = tokens[0].event if isinstance(tokens[0], HostKey) else KeyEvent("")
     named = named_key(*textual_key(event))
     if not event.key.startswith("kp_") and event.key:
         assert (named.key, named.ctrl, named.alt) == (event.base or event.key, event.ctrl, event.alt)
@@ -276,7 +276,7 @@ def test_keys_have_the_names_that_bindings_use(event: KeyEvent, name: str) -> No
 
 def test_the_dashboard_loads_neither_the_emulator_nor_git() -> None:
     code = (
-        "import sys, fleet_tui.tui.driver, fleet_tui.tui.sessions, fleet_tui.tui.widgets.pane\n"
+        "import sys, fleet_tui.tui.driver, fleet_tui.tui.panes.connection, fleet_tui.tui.panes.pane\n"
         "print([name for name in ('pygit2', 'pyghostty', 'psutil') if name in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

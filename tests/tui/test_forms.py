@@ -13,12 +13,13 @@ from textual.widgets import Input
 
 from fleet_tui.errors import NotFound
 from fleet_tui.models import Agent, Status
-from fleet_tui.tui.screens.bases import BaseField, BasePicker, BaseRows
-from fleet_tui.tui.screens.fan_out import FanOut, FanOutDialog, Preview, expected
-from fleet_tui.tui.screens.new_agents import MultiDialog, NewAgentDialog
+from fleet_tui.tui.dialogs.bases import BaseField, BasePicker, BaseRows
+from fleet_tui.tui.dialogs.fan_out import FanOutDialog
+from fleet_tui.tui.dialogs.fan_out_preview import FanOut, Preview, expected
+from fleet_tui.tui.dialogs.new_agents import MultiDialog, NewAgentDialog
 from fleet_tui.tui.widgets.stepper import Stepper
-from tests.tui import states
-from tests.tui.stage import StageApp, until
+from tests.tui import fleet_states
+from tests.tui.dashboard_app import StageApp, until
 from tests.tui.test_dashboard import on_stage, said
 from tests.tui.test_dialogs import plain, text_of
 
@@ -55,7 +56,7 @@ def test_a_base_is_picked_from_the_list_and_used() -> None:
         await pilot.press("enter")
         await until(pilot, lambda: isinstance(app.screen, FanOutDialog))
         assert app.screen.query_one("#base", Input).value == "release/2.4"
-        await until(pilot, lambda: ("base", "release/2.4", {}) in app.worker.asked)
+        await until(pilot, lambda: ("start_point", "release/2.4", {}) in app.worker.asked)
         await pilot.press("ctrl+s")
         await until(pilot, lambda: any(call[0] == "fanout" for call in app.worker.asked))
         assert app.worker.asked[-1][-1]["base"] == "release/2.4"
@@ -85,7 +86,7 @@ def test_the_arrow_down_opens_the_list_of_bases_in_every_form() -> None:
 
 
 @pytest.mark.slow
-def test_what_is_in_no_list_can_be_written() -> None:
+def test_a_base_that_is_in_no_list_can_be_written() -> None:
     async def go(app: StageApp, pilot: Pilot[None]) -> None:
         await pilot.press("f", "ctrl+b")
         await until(pilot, lambda: isinstance(app.screen, BasePicker))
@@ -99,7 +100,7 @@ def test_what_is_in_no_list_can_be_written() -> None:
 
 
 @pytest.mark.slow
-def test_a_base_that_is_none_is_marked_before_anything_is_started() -> None:
+def test_an_invalid_base_is_marked_before_anything_is_started() -> None:
     async def go(app: StageApp, pilot: Pilot[None]) -> None:
         await pilot.press("f")
         field = app.screen.query_one(BaseField)
@@ -116,7 +117,7 @@ def test_a_base_that_is_none_is_marked_before_anything_is_started() -> None:
 
 
 def launched(name: str, batch: str, created: float, took: float | None, **changes: object) -> Agent:
-    agent = states.agent(name, Status.WORKING, batch=batch)
+    agent = fleet_states.agent(name, Status.WORKING, batch=batch)
     started = created + took if took is not None else None
     return replace(agent, created_at=created, started_at=started, **changes)  # type: ignore[arg-type]  # fields by name
 
@@ -126,20 +127,22 @@ def test_how_long_it_takes_is_known_from_the_last_launch_in_this_project() -> No
         launched("old-A", "one", 100.0, 60.0),
         launched("new-A", "two", 200.0, 2.0),
         launched("new-B", "two", 200.0, 3.0),
-        launched("elsewhere", "three", 300.0, 90.0, project=states.PIXEL),
+        launched("elsewhere", "three", 300.0, 90.0, project=fleet_states.PIXEL),
         launched("revived", "four", 400.0, 9000.0, run=2),
         launched("failed", "five", 500.0, None),
     ]
-    assert expected(before, states.ATLAS, 2) == 3.0
-    assert expected(before, states.ATLAS, 4) == 6.0, "twice as many take twice as long"
-    assert expected(before, states.ATLAS, 1) == 3.0, "fewer are not promised to be faster"
-    assert expected(before[-3:], states.ATLAS, 2) is None
-    assert expected([launched("back", "one", 100.0, -5.0)], states.ATLAS, 1) is None, "the clock was set back"
+    assert expected(before, fleet_states.ATLAS, 2) == 3.0
+    assert expected(before, fleet_states.ATLAS, 4) == 6.0, "twice as many take twice as long"
+    assert expected(before, fleet_states.ATLAS, 1) == 3.0, "fewer are not promised to be faster"
+    assert expected(before[-3:], fleet_states.ATLAS, 2) is None
+    assert expected([launched("back", "one", 100.0, -5.0)], fleet_states.ATLAS, 1) is None, (
+        "the clock was set back"
+    )
 
 
 def test_the_estimate_says_what_it_is_of_and_is_left_out_where_nothing_is_known() -> None:
     def shown(*before: Agent, setup: tuple[str, ...] = ()) -> str:
-        preview = Preview(replace(states.PLACE, setup=setup), states.NOW, before=before)
+        preview = Preview(replace(fleet_states.PLACE, setup=setup), fleet_states.NOW, before=before)
         preview._wanted = FanOut(3, "fix", "do it")
         return "\n".join(plain(preview.lines(30, 40)))
 
@@ -152,26 +155,30 @@ def test_the_estimate_says_what_it_is_of_and_is_left_out_where_nothing_is_known(
 
 
 @pytest.mark.slow
-def test_a_form_asks_again_how_things_are_here_and_keeps_the_versions_that_are_known() -> None:
+def test_a_form_rereads_the_project_and_keeps_known_versions() -> None:
     async def go(app: StageApp, pilot: Pilot[None]) -> None:
-        known = tuple(replace(tool, version="2.1") for tool in states.PLACE.tools)
-        app.dashboard.place = replace(states.PLACE, uncommitted=0, branch="old", tools=known)
+        known = tuple(replace(program, version="2.1") for program in fleet_states.PLACE.programs)
+        app.dashboard.view.take_project(
+            replace(fleet_states.PLACE, uncommitted=0, branch="old", programs=known)
+        )
         await pilot.press("f")
         await until(pilot, lambda: "2 uncommitted files in main" in text_of(app))
-        assert app.dashboard.place is not None
-        assert {tool.version for tool in app.dashboard.place.tools} == {"2.1"}
+        assert app.dashboard.view.project is not None
+        assert {program.version for program in app.dashboard.view.project.programs} == {"2.1"}
 
     on_stage(go)
 
 
-NOTHING = replace(states.PLACE, tools=tuple(replace(tool, path="") for tool in states.PLACE.tools))
+NOTHING = replace(
+    fleet_states.PLACE, programs=tuple(replace(program, path="") for program in fleet_states.PLACE.programs)
+)
 """A place where no agent program is installed."""
 
 
 @pytest.mark.slow
-def test_what_is_not_installed_is_shown_as_such_and_a_shell_can_be_had_instead() -> None:
+def test_a_missing_program_is_shown_as_such_and_a_shell_can_be_started_instead() -> None:
     async def go(app: StageApp, pilot: Pilot[None]) -> None:
-        app.worker.known["surroundings"] = NOTHING
+        app.worker.known["project_info"] = NOTHING
         await pilot.press("f")
         await until(pilot, lambda: "claude     ■■■···  not installed" in text_of(app))
         await pilot.press(*"fix", "ctrl+s")
@@ -193,7 +200,7 @@ def test_what_is_not_installed_is_shown_as_such_and_a_shell_can_be_had_instead()
 @pytest.mark.slow
 def test_a_program_that_is_not_installed_is_not_started_by_the_other_forms_either() -> None:
     async def go(app: StageApp, pilot: Pilot[None]) -> None:
-        app.worker.known["surroundings"] = NOTHING
+        app.worker.known["project_info"] = NOTHING
         for chord, form in (("n", NewAgentDialog), ("M", MultiDialog)):
             await pilot.press(chord)
             await until(pilot, lambda: "claude, not installed" in text_of(app))
@@ -209,15 +216,15 @@ def test_a_program_that_is_not_installed_is_not_started_by_the_other_forms_eithe
 @pytest.mark.slow
 def test_a_default_that_was_set_in_another_terminal_is_taken_up_by_every_form() -> None:
     async def go(app: StageApp, pilot: Pilot[None]) -> None:
-        app.worker.known["surroundings"] = replace(states.PLACE, default_profile="codex")
+        app.worker.known["project_info"] = replace(fleet_states.PLACE, default_profile="codex")
         await pilot.press("n")
         await until(pilot, lambda: "codex   (here:" in text_of(app))
         await pilot.press("escape")
-        app.worker.known["surroundings"] = replace(states.PLACE, default_profile="shell")
+        app.worker.known["project_info"] = replace(fleet_states.PLACE, default_profile="shell")
         await pilot.press("M")
         await until(pilot, lambda: app.screen.query_one("#profile", Input).placeholder == "shell")
         await pilot.press("escape")
-        app.worker.known["surroundings"] = replace(states.PLACE, default_profile="my-agent")
+        app.worker.known["project_info"] = replace(fleet_states.PLACE, default_profile="my-agent")
         await pilot.press("f")
         await until(pilot, lambda: "my-agent   ■■■" in text_of(app))
         await pilot.press(*"fix", "ctrl+s")

@@ -18,61 +18,73 @@ from textual.widget import Widget
 from textual.widgets import Input, TextArea
 
 import fleet_tui.tui
+from fleet_tui.faces.away_summary import Summary
+from fleet_tui.faces.live import LiveData
+from fleet_tui.fleet.profiles import AgentProgram
+from fleet_tui.fleet.project_info import ProjectInfo
 from fleet_tui.models import (
+    Activity,
     Agent,
-    Asked,
-    AskedLine,
-    Base,
     Batch,
-    Deed,
     Evidence,
     FleetState,
-    Prompted,
+    PermissionRequest,
+    PromptSummary,
     Receipt,
+    StartPoint,
     Status,
-    Wish,
+    TrustRequest,
+    TrustRequestLine,
 )
-from fleet_tui.speaking import Sign, Why
-from fleet_tui.tui.absence import Summary
-from fleet_tui.tui.exchange import Sights, Step, Surroundings, Tool
-from fleet_tui.tui.screens.answer import AnswerDialog
-from fleet_tui.tui.screens.ask import Confirm, Entry
-from fleet_tui.tui.screens.bases import BasePicker
-from fleet_tui.tui.screens.crash import CrashDialog
-from fleet_tui.tui.screens.dashboard import Dashboard
-from fleet_tui.tui.screens.dialog import Dialog
-from fleet_tui.tui.screens.fan_out import FanOutDialog
-from fleet_tui.tui.screens.form import Form
-from fleet_tui.tui.screens.gone import GoneDialog
-from fleet_tui.tui.screens.help import HelpDialog
-from fleet_tui.tui.screens.logs import LogScreen
-from fleet_tui.tui.screens.new_agents import MultiDialog, NewAgentDialog
-from fleet_tui.tui.screens.progress import ProgressDialog
-from fleet_tui.tui.screens.prompt import PromptDialog
-from fleet_tui.tui.screens.queue import QueueDialog, Waiting
-from fleet_tui.tui.screens.trust import FileDialog, TrustDialog
-from fleet_tui.tui.screens.why import WhyDialog, WrongDialog
-from tests.commands import Cli
-from tests.test_hostile_text import CONTROLS, EVIL, hostile, place
-from tests.tui import states
-from tests.tui.driving import drive, opened
-from tests.tui.hands import Hands
-from tests.tui.stage import StageApp, until
+from fleet_tui.prompting.why import SourceReport, StatusExplanation
+from fleet_tui.tui.dashboard.screen import Dashboard
+from fleet_tui.tui.dialogs.agent_gone import GoneDialog
+from fleet_tui.tui.dialogs.answer import AnswerDialog
+from fleet_tui.tui.dialogs.bases import BasePicker
+from fleet_tui.tui.dialogs.confirm import Confirm, ConfirmInput
+from fleet_tui.tui.dialogs.crash import CrashDialog
+from fleet_tui.tui.dialogs.dialog import Dialog
+from fleet_tui.tui.dialogs.fan_out import FanOutDialog
+from fleet_tui.tui.dialogs.form import Form
+from fleet_tui.tui.dialogs.help import HelpDialog
+from fleet_tui.tui.dialogs.logs import LogScreen
+from fleet_tui.tui.dialogs.new_agents import MultiDialog, NewAgentDialog
+from fleet_tui.tui.dialogs.progress import ProgressDialog
+from fleet_tui.tui.dialogs.prompt import PromptDialog
+from fleet_tui.tui.dialogs.queue import QueueDialog, Waiting
+from fleet_tui.tui.dialogs.trust import FileDialog, TrustDialog
+from fleet_tui.tui.dialogs.why import WhyDialog, WrongDialog
+from fleet_tui.tui.worker_protocol import LaunchStep
+from tests.cli.commands import Cli
+from tests.cli.test_hostile_text import CONTROLS, EVIL, hostile, place
+from tests.tui import fleet_states
+from tests.tui.dashboard_app import StageApp, until
+from tests.tui.keyboard import Keyboard
+from tests.tui.running_dashboard import drive, opened
 
 __all__ = ("hostile", "place")
 
-PLACE = Surroundings(
+PLACE = ProjectInfo(
     project=f"/src/{EVIL}", name=EVIL, branch=EVIL, uncommitted=2, default_profile=EVIL, setup=(EVIL, EVIL),
-    tools=(Tool(EVIL, f"/bin/{EVIL}"), Tool(f"x{EVIL}")), memory_free=1, memory_total=2,
+    programs=(AgentProgram(EVIL, f"/bin/{EVIL}"), AgentProgram(f"x{EVIL}")), memory_free=1, memory_total=2,
 )  # fmt: skip
-BASES = [Base(EVIL, "c0ffee" * 6, EVIL, states.NOW), Base("", "beef" * 9, EVIL, states.NOW)]
+BASES = [
+    StartPoint(EVIL, "c0ffee" * 6, EVIL, fleet_states.NOW),
+    StartPoint("", "beef" * 9, EVIL, fleet_states.NOW),
+]
 SAID = Evidence(
-    EVIL, EVIL, states.NOW, EVIL, (("1", EVIL), ("2", EVIL)), True, Wish(EVIL, EVIL, f"/tmp/{EVIL}")
+    EVIL,
+    EVIL,
+    fleet_states.NOW,
+    EVIL,
+    (("1", EVIL), ("2", EVIL)),
+    True,
+    PermissionRequest(EVIL, EVIL, f"/tmp/{EVIL}"),
 )
 
 
 def evil(status: Status, number: int) -> Agent:
-    known = states.agent(f"a{number}", status, batch=f"b {EVIL}")
+    known = fleet_states.agent(f"a{number}", status, batch=f"b {EVIL}")
     return replace(
         known, name=f"{EVIL}{number}", project=f"/src/{EVIL}", branch=EVIL, base=EVIL, worktree=f"/t/{EVIL}", profile=EVIL,
         argv=(EVIL, EVIL), prompt=EVIL, status_detail=EVIL, evidence=SAID, title=EVIL, session_id=EVIL, trash="",
@@ -84,25 +96,28 @@ AGENTS = tuple(evil(status, number) for number, status in enumerate(Status))
 BLOCKED = next(agent for agent in AGENTS if agent.status is Status.BLOCKED)
 STATE = FleetState(
     AGENTS,
-    (Batch(f"b {EVIL}", f"/src/{EVIL}", states.NOW, EVIL),),
-    prompts={agent.id: Prompted(2, "queued", EVIL) for agent in AGENTS},
+    (Batch(f"b {EVIL}", f"/src/{EVIL}", fleet_states.NOW, EVIL),),
+    prompts={agent.id: PromptSummary(2, "queued", EVIL) for agent in AGENTS},
     damaged=(EVIL,),
 )
-SIGHTS = Sights(
+LIVE = LiveData(
     tails={agent.id: EVIL for agent in AGENTS},
     log=(AGENTS[0].id, (EVIL, EVIL)),
-    deeds=(Deed(states.NOW, EVIL, EVIL), Deed(states.NOW, EVIL, EVIL, Status.BLOCKED)),
+    recent_activity=(
+        Activity(fleet_states.NOW, EVIL, EVIL),
+        Activity(fleet_states.NOW, EVIL, EVIL, Status.BLOCKED),
+    ),
 )
-WHY = Why(
+WHY = StatusExplanation(
     EVIL,
     "blocked",
     EVIL,
     EVIL,
     EVIL,
     EVIL,
-    states.NOW,
+    fleet_states.NOW,
     (("1", EVIL),),
-    (Sign(EVIL, EVIL, EVIL, EVIL, EVIL),),
+    (SourceReport(EVIL, EVIL, EVIL, EVIL, EVIL),),
     EVIL,
 )
 
@@ -118,29 +133,29 @@ async def read(*_: Any) -> list[str]:
 def progress() -> ProgressDialog:
     dialog = ProgressDialog(EVIL, 2, "fanout")
     for agent in AGENTS[:2]:
-        dialog.take(Step(1, agent, "setup", EVIL))
+        dialog.take(LaunchStep(1, agent, "setup", EVIL))
     return dialog
 
 
 def question() -> AnswerDialog:
-    return AnswerDialog(replace(BLOCKED, status_detail="question"), states.NOW)
+    return AnswerDialog(replace(BLOCKED, status_detail="question"), fleet_states.NOW)
 
 
-ASKED = Asked(
-    EVIL, EVIL, EVIL, (AskedLine("run", EVIL, EVIL, is_alarming=True, number=1, change="+"),),
+ASKED = TrustRequest(
+    EVIL, EVIL, EVIL, (TrustRequestLine("run", EVIL, EVIL, is_alarming=True, number=1, change="+"),),
     count=1, same=1, restrictions=((EVIL, EVIL),), refused=((EVIL, 2),), digest="0123456789", parts={}, text=EVIL,
 )  # fmt: skip
 SCREENS: dict[type[Screen[Any]], Callable[[], Screen[Any]]] = {
-    AnswerDialog: lambda: AnswerDialog(BLOCKED, states.NOW),
+    AnswerDialog: lambda: AnswerDialog(BLOCKED, fleet_states.NOW),
     Confirm: lambda: Confirm(EVIL, EVIL, EVIL),
-    Entry: lambda: Entry(EVIL, EVIL, label=EVIL, value=EVIL, must_be=EVIL, does=EVIL),
-    BasePicker: lambda: BasePicker(BASES, states.NOW),
+    ConfirmInput: lambda: ConfirmInput(EVIL, EVIL, label=EVIL, value=EVIL, must_be=EVIL, does=EVIL),
+    BasePicker: lambda: BasePicker(BASES, fleet_states.NOW),
     CrashDialog: lambda: CrashDialog(EVIL, EVIL * 3),
-    FanOutDialog: lambda: FanOutDialog(PLACE, [EVIL], nothing, states.NOW, before=AGENTS),
+    FanOutDialog: lambda: FanOutDialog(PLACE, [EVIL], nothing, fleet_states.NOW, before=AGENTS),
     GoneDialog: lambda: GoneDialog(EVIL, [EVIL]),
     LogScreen: lambda: LogScreen(AGENTS[0], read),
-    NewAgentDialog: lambda: NewAgentDialog(PLACE, [EVIL], nothing, states.NOW),
-    MultiDialog: lambda: MultiDialog(PLACE, nothing, states.NOW),
+    NewAgentDialog: lambda: NewAgentDialog(PLACE, [EVIL], nothing, fleet_states.NOW),
+    MultiDialog: lambda: MultiDialog(PLACE, nothing, fleet_states.NOW),
     ProgressDialog: progress,
     PromptDialog: lambda: PromptDialog(AGENTS, [EVIL], EVIL),
     QueueDialog: lambda: QueueDialog(
@@ -148,7 +163,7 @@ SCREENS: dict[type[Screen[Any]], Callable[[], Screen[Any]]] = {
     ),
     TrustDialog: lambda: TrustDialog(ASKED),
     FileDialog: lambda: FileDialog(ASKED),
-    WhyDialog: lambda: WhyDialog(AGENTS[0], WHY, states.NOW),
+    WhyDialog: lambda: WhyDialog(AGENTS[0], WHY, fleet_states.NOW),
     WrongDialog: lambda: WrongDialog(AGENTS[0]),
 }
 NOT_SHOWN = {
@@ -194,13 +209,13 @@ def test_a_real_dashboard_shows_a_hostile_fleet_and_notices_as_plain_text(
     async def test() -> None:
         async with opened(place, size=(140, 40)) as driven:
             await driven.until(lambda: "evil�[31mred" in driven.text(), "the agents")
-            driven.desk.selected = names["living"]
+            driven.dashboard.view.select(names["living"])
             driven.app.notify(EVIL, title=EVIL, markup=True)
             await driven.until(lambda: "[@click=app.quit]q[/]" in driven.text(), "the notice")
             check(driven.app, "real dashboard", set())
             for keys in (("enter",), ("escape",), ("w",), ("escape",), ("q",)):
                 await driven.press(*keys)
-                await driven.hands.pause()
+                await driven.keyboard.pause()
                 check(driven.app, f"real dashboard {keys}", set())
 
     drive(test())
@@ -214,22 +229,27 @@ def test_every_screen_is_shown_or_has_a_reason_not_to_be() -> None:
 
 
 def shown_on(
-    size: tuple[int, int], go: Callable[[StageApp, Pilot[None]], object], place: Surroundings = PLACE
+    size: tuple[int, int], go: Callable[[StageApp, Pilot[None]], object], place: ProjectInfo = PLACE
 ) -> None:
     import asyncio
 
     async def run() -> None:
-        app = StageApp(STATE, sights=SIGHTS, place=place)
-        app.worker.known |= {"surroundings": place, "bases": BASES, "base": (BASES[0], 5), "why": WHY}
+        app = StageApp(STATE, live=LIVE, place=place)
+        app.worker.known |= {
+            "project_info": place,
+            "start_points": BASES,
+            "start_point": (BASES[0], 5),
+            "why": WHY,
+        }
         async with app.run_test(size=size, notifications=True):
-            hands = Hands(app)
-            await hands.pause()
-            await go(app, hands)  # type: ignore[misc]  # a coroutine
+            keyboard = Keyboard(app)
+            await keyboard.pause()
+            await go(app, keyboard)  # type: ignore[misc]  # a coroutine
 
     asyncio.run(run())
 
 
-MADE_OF = {"Sturdy", "Lines", "Dialog", "Form", "Scrolled"}
+MADE_OF = {"ErrorBoundary", "LineView", "Dialog", "Form", "Scrolled"}
 UNSEEN = {
     "KeyColumns": "our own words only",
     "AllKeys": "our own words only",
@@ -268,7 +288,7 @@ def test_no_widget_lets_hostile_text_act_on_the_terminal() -> None:
             await pilot.pause()
 
     async def dashboard(app: StageApp, pilot: Pilot[None]) -> None:
-        desk = app.dashboard
+        dashboard = app.dashboard
         for keys in (
             (),
             ("enter",),
@@ -286,14 +306,14 @@ def test_no_widget_lets_hostile_text_act_on_the_terminal() -> None:
             await pilot.pause()
             check(app, f"dashboard {keys}", seen)
         await pilot.press("escape")
-        desk.away_actions.show(Summary(5000.0, AGENTS[:3], EVIL))
+        dashboard.groups.away.show(Summary(5000.0, AGENTS[:3], EVIL))
         for agent in AGENTS:
-            desk.selected = agent.id
+            dashboard.view.select(agent.id)
             await pilot.pause()
             check(app, f"dashboard on {agent.status}", seen)
 
     async def empty(app: StageApp, pilot: Pilot[None]) -> None:
-        app.dashboard.state = FleetState((), ())
+        app.dashboard.view.take_state(FleetState((), ()))
         await pilot.pause()
         check(app, "welcome", seen)
 
@@ -301,6 +321,6 @@ def test_no_widget_lets_hostile_text_act_on_the_terminal() -> None:
     shown_on((160, 50), dashboard)
     shown_on((70, 20), dashboard)
     shown_on((120, 40), empty)
-    shown_on((120, 40), empty, replace(PLACE, problem=EVIL, advice=EVIL, can_begin=True))
+    shown_on((120, 40), empty, replace(PLACE, problem=EVIL, advice=EVIL, can_prepare=True))
     own = {kind.__name__ for kind in ours(Widget)} - MADE_OF - {kind.__name__ for kind in ours(Screen)}
     assert own - {kind.__name__ for kind in seen} == set(UNSEEN)

@@ -13,10 +13,10 @@ from pathlib import Path
 
 import pytest
 
-from fleet_tui import transcript
-from fleet_tui.cells import Style
-from fleet_tui.screen import Screen
-from tests.holders import RunningHolder, start_holder
+from fleet_tui.holder.transcript import segments
+from fleet_tui.terminal.cells import Style
+from fleet_tui.terminal.emulator import Screen
+from tests.holder.holders import RunningHolder, last_output, start_holder
 from tests.tui.ptyapp import PtyApp, cells_of
 
 HTOP = shutil.which("htop")
@@ -36,10 +36,10 @@ def htop(tmp_path: Path) -> list[str]:
 
 def alone(holder: RunningHolder) -> Cells:
     """What a plain terminal shows of all that the program has printed, at the sizes it had meanwhile."""
-    first, *later = transcript.sizes(holder.folder)
+    first, *later = segments.list_sizes(holder.folder)
     screen = Screen(first.cols, first.rows)
     at = first.offset
-    printed = transcript.tail(holder.folder, 1 << 24)
+    printed = last_output(holder.folder, 1 << 24)
     for size in later:
         screen.feed(printed[at : size.offset])
         screen.resize(size.cols, size.rows)
@@ -69,8 +69,8 @@ def test_htop_looks_as_it_does_in_a_terminal_of_its_own(
     ):
         app.wait_for_text("Quit")
         cells = wait_until_same(app, holder, 80, 24)
-        colours = {style for row in cells for _, style in row if style is not None}
-        assert len(colours) >= 6, "it is drawn in colours"
+        colors = {style for row in cells for _, style in row if style is not None}
+        assert len(colors) >= 6, "it is drawn in colors"
         assert cells[23][79][1] is not None, "a bar of keys reaches the edge in its own background"
 
         app.send(b"\r")
@@ -84,6 +84,6 @@ def test_htop_looks_as_it_does_in_a_terminal_of_its_own(
         app.wait_for_text("Quit")
 
         app.resize(100, 31)
-        app.wait_for(lambda: transcript.sizes(holder.folder)[-1][1:] == (100, 30), "the new size")
+        app.wait_for(lambda: segments.list_sizes(holder.folder)[-1][1:] == (100, 30), "the new size")
         app.wait_for(lambda: "Quit" in app.screen.text()[29], "the keys in the new last line")
         wait_until_same(app, holder, 100, 30)

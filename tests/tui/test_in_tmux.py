@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from fleet_tui.fleet import Fleet
-from tests.trusting import write_trusted
+from tests.lifecycle.trusted_projects import write_trusted
 
 PROGRAM = Path(sys.executable).parent / "fleet-tui"
 
@@ -78,13 +78,13 @@ def terminal(repository: Path, go_on: Path) -> Iterator[Terminal]:
     opened.tmux("kill-server")
 
 
-def test_from_the_first_screen_to_a_fan_out_typing_a_kill_and_away(
+def test_a_first_session_with_a_fan_out_typing_and_a_kill(
     fleet: Fleet, terminal: Terminal, go_on: Path
 ) -> None:
     terminal.wait_for("many agents, one screen")
     terminal.wait_for("Fan-out")
     terminal.keys("f")
-    terminal.wait_for("Will be made")
+    terminal.wait_for("Will be started")
     terminal.text("while read line; do echo heard $line; done")
     terminal.wait_for("while-read-line-C")
     terminal.keys("C-s")
@@ -116,7 +116,7 @@ def test_a_dashboard_killed_during_a_fan_out_leaves_whole_agents_and_the_next_on
 ) -> None:
     terminal.wait_for("Fan-out")
     terminal.keys("f")
-    terminal.wait_for("Will be made")
+    terminal.wait_for("Will be started")
     terminal.text("sleep 1000")
     terminal.wait_for("sleep-1000-C")
     terminal.keys("C-s")

@@ -9,23 +9,32 @@ import pytest
 
 from fleet_tui import paths
 from fleet_tui.errors import UsageError
+from fleet_tui.fast_dataclasses import replace
 from fleet_tui.tui import keys
 from fleet_tui.tui.actions import ACTIONS, GROUPS, in_context
-from fleet_tui.tui.screens.agent_actions import AgentActions
-from fleet_tui.tui.screens.layout_actions import LayoutActions
-from fleet_tui.tui.screens.list_actions import ListActions
-from fleet_tui.tui.screens.looking_back import LookingBack
-from fleet_tui.tui.screens.typing_mode import TypingMode, leader_groups
+from fleet_tui.tui.dashboard.handlers import MissingHandler, bind
+from fleet_tui.tui.dashboard.typing_mode import leader_groups
 from fleet_tui.tui.widgets.which_key import key_columns
+from tests.tui.dashboard_app import StageApp
 
 
-def test_every_action_can_be_done_and_is_in_a_group() -> None:
-    places = (ListActions, LayoutActions, TypingMode, LookingBack, AgentActions)
+def test_every_action_names_its_handler_and_is_in_a_group() -> None:
     for action in ACTIONS:
-        method = f"do_{action.id.replace('-', '_')}"
-        done_by = [place for place in places if hasattr(place, method)]
-        assert len(done_by) == (0 if action.context == "typing" else 1), action.id
+        assert bool(action.handler) == (action.context != "typing"), action.id
         assert action.group in GROUPS
+
+
+def test_a_dashboard_has_a_method_for_every_action_of_the_table() -> None:
+    handlers = StageApp().dashboard.groups.handlers()
+    assert handlers.keys() == {action.id for action in ACTIONS if action.handler}
+
+
+def test_an_action_without_a_method_is_an_error_when_the_dashboard_is_made() -> None:
+    action = replace(ACTIONS[0], handler="list.no_such_method")
+    with pytest.raises(MissingHandler, match=r"'next' names 'list\.no_such_method'"):
+        bind([action], {"list": object()})
+    with pytest.raises(MissingHandler):
+        bind([action], {})
 
 
 def test_the_table_itself_has_no_conflict() -> None:
@@ -85,11 +94,10 @@ def test_explaining_a_chord_says_who_gets_it_everywhere() -> None:
     assert keys.explain(keymap, "ctrl+]")[2] == "after ctrl+]: goes to the agent as itself"
 
 
-def test_the_table_names_every_action_once_and_its_markdown_has_a_row_for_each() -> None:
-    keymap = keys.Keymap()
-    names = [name for _, _, name, _ in keys.table(keymap)]
+def test_the_table_names_every_action_once() -> None:
+    names = [name for _, _, name, _ in keys.table(keys.Keymap())]
+
     assert sorted(names) == sorted(action.id for action in ACTIONS)
-    assert len(keys.markdown(keymap).splitlines()) == len(ACTIONS) + 2
 
 
 def test_keys_of_other_alphabets_count_by_their_place() -> None:

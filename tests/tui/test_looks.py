@@ -8,12 +8,12 @@ from dataclasses import replace
 import pytest
 from textual.pilot import Pilot
 
+from fleet_tui.faces.away_summary import Mark, summarize
 from fleet_tui.models import FleetState
-from fleet_tui.tui.absence import Mark, summarize
-from fleet_tui.tui.widgets.pane_grid import PaneGrid
+from fleet_tui.tui.panes.grid import PaneGrid
 from fleet_tui.tui.widgets.which_key import WhichKey
-from tests.tui import states
-from tests.tui.stage import Recorded, StageApp, until
+from tests.tui import fleet_states
+from tests.tui.dashboard_app import Recorded, StageApp, until
 
 Compare = Callable[..., bool]
 BOTH = pytest.mark.parametrize("size", [(120, 40), (80, 24)], ids=["120x40", "80x24"])
@@ -25,7 +25,7 @@ THEMES = pytest.mark.parametrize("theme", ["fleet-dark", pytest.param("fleet-lig
 
 @pytest.fixture(autouse=True)
 def plain_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What would change the pictures: colours switched off, another theme, another time zone."""
+    """Remove settings that change the pictures: disabled colors, another theme, another time zone."""
     for name in ("NO_COLOR", "TEXTUAL_THEME", "TEXTUAL_ANIMATIONS"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("TZ", "UTC")
@@ -37,7 +37,7 @@ def places(tmp_path_factory: pytest.TempPathFactory) -> Recorded:
 
 
 def pressing(app: StageApp, *keys: str) -> Callable[[Pilot[None]], Awaitable[None]]:
-    """What is to be done before the picture: every pane has its screen, then the keys are pressed."""
+    """Steps before the picture: wait until every pane shows its screen, then press the keys."""
 
     async def run(pilot: Pilot[None]) -> None:
         def are_drawn() -> bool:
@@ -57,7 +57,7 @@ def shows(
     places: Recorded,
     size: tuple[int, int],
     *keys: str,
-    state: FleetState = states.SMALL,
+    state: FleetState = fleet_states.SMALL,
     theme: str = "fleet-dark",
 ) -> bool:
     app = StageApp(state, theme=theme, places=places)
@@ -89,7 +89,7 @@ def test_fan_out(snap_compare: Compare, places: Recorded, size: tuple[int, int],
 @WIDE_FIRST
 @THEMES
 def test_trust(snap_compare: Compare, places: Recorded, size: tuple[int, int], theme: str) -> None:
-    app = StageApp(theme=theme, places=places, place=replace(states.PLACE, asked=states.ASKED))
+    app = StageApp(theme=theme, places=places, place=replace(fleet_states.PLACE, asked=fleet_states.ASKED))
 
     async def seen(pilot: Pilot[None]) -> None:
         await pressing(app, "f")(pilot)
@@ -102,7 +102,7 @@ def test_trust(snap_compare: Compare, places: Recorded, size: tuple[int, int], t
 @WIDE_FIRST
 @THEMES
 def test_first_run(snap_compare: Compare, size: tuple[int, int], theme: str) -> None:
-    app = StageApp(states.EMPTY, sights=states.NOTHING_SEEN, theme=theme)
+    app = StageApp(fleet_states.EMPTY, live=fleet_states.NOTHING_SEEN, theme=theme)
     assert snap_compare(app, terminal_size=size)
 
 
@@ -116,17 +116,17 @@ def test_copy_mode(snap_compare: Compare, places: Recorded, size: tuple[int, int
     assert shows(snap_compare, places, size, "V", "k", "v", "k")
 
 
-def test_many_agents_in_sixteen_colours(snap_compare: Compare, places: Recorded) -> None:
-    assert shows(snap_compare, places, (120, 40), "j", state=states.BIG, theme="ansi-dark")
+def test_many_agents_in_sixteen_colors(snap_compare: Compare, places: Recorded) -> None:
+    assert shows(snap_compare, places, (120, 40), "j", state=fleet_states.BIG, theme="ansi-dark")
 
 
 def test_nine_panes(snap_compare: Compare, places: Recorded) -> None:
-    assert shows(snap_compare, places, (220, 60), state=states.BIG)
+    assert shows(snap_compare, places, (220, 60), state=fleet_states.BIG)
 
 
 @pytest.mark.slow
 def test_nine_panes_in_little_room(snap_compare: Compare, places: Recorded) -> None:
-    app = StageApp(states.BIG, places=places, panes=9)
+    app = StageApp(fleet_states.BIG, places=places, panes=9)
     assert snap_compare(app, terminal_size=(120, 40), run_before=pressing(app))
 
 
@@ -138,12 +138,14 @@ def test_an_armed_kill(snap_compare: Compare, places: Recorded) -> None:
 @WIDE_FIRST
 @THEMES
 def test_coming_back(snap_compare: Compare, size: tuple[int, int], theme: str) -> None:
-    moved = {agent.id for agent in states.SMALL.agents}
-    summary = summarize(states.SMALL, moved, Mark(states.NOW - 120 * states.MINUTE, 0), states.NOW)
+    moved = {agent.id for agent in fleet_states.SMALL.agents}
+    summary = summarize(
+        fleet_states.SMALL, moved, Mark(fleet_states.NOW - 120 * fleet_states.MINUTE, 0), fleet_states.NOW
+    )
     assert summary is not None
 
     async def come_back(pilot: Pilot[None]) -> None:
-        app.dashboard.away_actions.show(summary)
+        app.dashboard.groups.away.show(summary)
         await pilot.press("right_square_bracket")
         await pilot.pause()
 
@@ -159,7 +161,7 @@ def test_an_answer(snap_compare: Compare, places: Recorded, size: tuple[int, int
 
 def test_a_question(snap_compare: Compare, places: Recorded) -> None:
     keys = ("right_square_bracket", "right_square_bracket", "a")
-    assert shows(snap_compare, places, (160, 45), *keys, state=states.BIG)
+    assert shows(snap_compare, places, (160, 45), *keys, state=fleet_states.BIG)
 
 
 def test_what_may_follow_the_leader(snap_compare: Compare, places: Recorded) -> None:
@@ -167,15 +169,15 @@ def test_what_may_follow_the_leader(snap_compare: Compare, places: Recorded) -> 
         await pressing(app, "enter", "ctrl+right_square_bracket")(pilot)
         await until(pilot, lambda: app.dashboard.query_one(WhichKey).display)
 
-    app = StageApp(states.SMALL, places=places)
+    app = StageApp(fleet_states.SMALL, places=places)
     assert snap_compare(app, terminal_size=(120, 40), run_before=lead)
 
 
 @pytest.mark.slow
-def test_an_answer_in_sixteen_colours(snap_compare: Compare, places: Recorded) -> None:
+def test_an_answer_in_sixteen_colors(snap_compare: Compare, places: Recorded) -> None:
     assert shows(snap_compare, places, (120, 40), "a", theme="ansi-dark")
 
 
 @WIDE_FIRST
 def test_every_status(snap_compare: Compare, size: tuple[int, int]) -> None:
-    assert snap_compare(StageApp(states.EVERY_STATUS), terminal_size=size)
+    assert snap_compare(StageApp(fleet_states.EVERY_STATUS), terminal_size=size)

@@ -1,4 +1,4 @@
-"""Terminals and names as nobody wishes for them: tiny, resized under a dialog, in wide or joined characters, too long."""
+"""Awkward terminals and names: tiny, resized under a dialog, with wide or joined characters, too long."""
 
 from __future__ import annotations
 
@@ -9,16 +9,17 @@ import pytest
 from rich.cells import cell_len
 from textual.pilot import Pilot
 
+from fleet_tui.faces.live import LiveData
 from fleet_tui.models import Agent, Batch, Evidence, FleetState, Status
-from fleet_tui.tui.exchange import Sights
-from fleet_tui.tui.screens.answer import AnswerDialog
+from fleet_tui.tui.dialogs.answer import AnswerDialog
 from fleet_tui.tui.widgets.detail import Detail
 from fleet_tui.tui.widgets.header import Header
 from fleet_tui.tui.widgets.lines import clean, wrap
-from fleet_tui.tui.widgets.rows import AgentRow, BatchRow, Look, Shown, draw, full_row, rows
-from tests.tui import states
-from tests.tui.hands import Hands
-from tests.tui.stage import StageApp, until
+from fleet_tui.tui.widgets.row_lines import Look, draw, full_row
+from fleet_tui.tui.widgets.rows import AgentRow, BatchRow, RowFilter, rows
+from tests.tui import fleet_states
+from tests.tui.dashboard_app import StageApp, until
+from tests.tui.keyboard import Keyboard
 from tests.tui.test_dialogs import plain, text_of
 
 ASKED = "どちらの方法にしますか、速いほうですか?"
@@ -26,20 +27,22 @@ LONG = "a-name-that-goes-on-and-on-" * 6
 
 
 def one(name: str, status: Status = Status.WORKING, **changes: object) -> Agent:
-    return replace(states.agent(name, status, batch="b"), **changes)  # type: ignore[arg-type]  # fields by name
+    return replace(fleet_states.agent(name, status, batch="b"), **changes)  # type: ignore[arg-type]  # fields by name
 
 
 def on_stage(
-    go: Callable[[StageApp, Pilot[None]], object], size: tuple[int, int], state: FleetState = states.SMALL
+    go: Callable[[StageApp, Pilot[None]], object],
+    size: tuple[int, int],
+    state: FleetState = fleet_states.SMALL,
 ) -> None:
     import asyncio
 
     async def run() -> None:
         app = StageApp(state)
         async with app.run_test(size=size):
-            hands = Hands(app)
-            await hands.pause()
-            await go(app, hands)  # type: ignore[misc]  # a coroutine
+            keyboard = Keyboard(app)
+            await keyboard.pause()
+            await go(app, keyboard)  # type: ignore[misc]  # a coroutine
 
     asyncio.run(run())
 
@@ -71,7 +74,7 @@ def test_a_question_in_wide_characters_is_not_cut_in_its_first_line() -> None:
     assert first.split("question")[1].strip() + second.split(" a answer")[0].strip() == ASKED
 
 
-def test_what_only_says_how_to_draw_is_left_out_of_names() -> None:
+def test_formatting_characters_are_left_out_of_names() -> None:
     assert clean("👩\u200d👧") == "👩👧"
     assert clean("a\u202eb\u2066c") == "abc", "nothing turns the writing round"
     assert clean("a\x1b[31mb\x07") == "a�[31mb�", "what could move a cursor is shown to be there"
@@ -88,9 +91,9 @@ def test_a_batch_with_a_long_name_still_says_how_many_it_has() -> None:
 
 def test_the_columns_of_a_wide_list_go_through_all_batches_and_no_wide_name_is_cut() -> None:
     agents = (replace(one("漢字漢字漢字"), batch="b"), replace(one("F"), batch="c"))
-    batches = (Batch("b", states.ATLAS, 1.0), Batch("c", states.ATLAS, 2.0))
+    batches = (Batch("b", fleet_states.ATLAS, 1.0), Batch("c", fleet_states.ATLAS, 2.0))
     for width in (80, 42):
-        found = rows(FleetState(agents, batches, 1), Shown())
+        found = rows(FleetState(agents, batches, 1), RowFilter())
         lines = plain([line for line, _ in draw(found, Look(is_stacked=True), width, 9)])
         assert any("漢字漢字漢字 " in line for line in lines)
         if width == 80:
@@ -102,7 +105,7 @@ def test_the_title_of_a_pane_says_the_status_however_long_the_name() -> None:
     async def go(app: StageApp, pilot: Pilot[None]) -> None:
         await until(pilot, lambda: "… ─ working ─╮" in text_of(app))
 
-    on_stage(go, (120, 40), FleetState((one(LONG),), (Batch("b", states.ATLAS, 1.0),), 1))
+    on_stage(go, (120, 40), FleetState((one(LONG),), (Batch("b", fleet_states.ATLAS, 1.0),), 1))
 
 
 # ── small terminals ─────────────────────────────────────────────────────────────────────────────────────────────
@@ -110,8 +113,8 @@ def test_the_title_of_a_pane_says_the_status_however_long_the_name() -> None:
 
 def header(width: int) -> str:
     made = Header()
-    made._agents = states.SMALL.agents
-    made._sights = states.SIGHTS
+    made._agents = fleet_states.SMALL.agents
+    made._live = fleet_states.LIVE
     made._today, made._clock = 3.12, "14:02"
     return plain(made.lines(width, 1))[0]
 
@@ -122,8 +125,8 @@ def test_the_cost_stays_in_the_header_of_a_narrow_terminal() -> None:
 
 
 def test_a_narrow_list_keeps_the_names_and_ages_of_its_agents() -> None:
-    agent = states.SMALL.agents[0]
-    look = Look(sights=states.SIGHTS, now=states.NOW)
+    agent = fleet_states.SMALL.agents[0]
+    look = Look(live=fleet_states.LIVE, now=fleet_states.NOW)
     for width in range(22, 60):
         who, *_ = plain(full_row(AgentRow(agent, "A-long-one"), look, width))
         assert cell_len(who) == width
@@ -177,8 +180,8 @@ def test_help_says_the_way_out_before_anything_else() -> None:
     on_stage(go, (40, 12))
 
 
-@pytest.mark.parametrize("state", [states.SMALL, states.EMPTY], ids=["agents", "none"])
-def test_where_nothing_fits_it_says_so_and_comes_back_with_the_room(state: FleetState) -> None:
+@pytest.mark.parametrize("state", [fleet_states.SMALL, fleet_states.EMPTY], ids=["agents", "none"])
+def test_a_dashboard_that_does_not_fit_says_so_and_returns_when_it_fits(state: FleetState) -> None:
     async def go(app: StageApp, pilot: Pilot[None]) -> None:
         await until(pilot, lambda: "20×6 is too small" in text_of(app))
         assert "it takes 30×10" in text_of(app)
@@ -225,10 +228,10 @@ def test_a_dialog_survives_any_size_and_keeps_what_was_written() -> None:
 
 def test_two_hundred_agents_are_drawn_at_every_size() -> None:
     agents = tuple(one(f"task-{number}-A", list(Status)[number % 9]) for number in range(200))
-    state = FleetState(agents, (Batch("b", states.ATLAS, 1.0),), 1)
+    state = FleetState(agents, (Batch("b", fleet_states.ATLAS, 1.0),), 1)
     found = [AgentRow(agent, agent.name, 12) for agent in agents]
     for width in (28, 42, 76, 120):
-        lines = [line for line, _ in draw(found, Look(agents[7].id, sights=Sights()), width, 30)]
+        lines = [line for line, _ in draw(found, Look(agents[7].id, live=LiveData()), width, 30)]
         assert len(lines) >= len(state.agents)
         assert all(cell_len(line) == width for line in plain(lines))
 
@@ -236,11 +239,11 @@ def test_two_hundred_agents_are_drawn_at_every_size() -> None:
 # ── the detail panel ────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def about(width: int, name: str = "refactor-auth-A", **sights: object) -> list[str]:
+def about(width: int, name: str = "refactor-auth-A", **live: object) -> list[str]:
     detail = Detail()
-    agent = replace(states.SMALL.agents[0], branch=name)
-    detail._agent, detail._now = agent, states.NOW
-    detail._sights = replace(states.SIGHTS, **sights)  # type: ignore[arg-type]  # fields by name
+    agent = replace(fleet_states.SMALL.agents[0], branch=name)
+    detail._agent, detail._now = agent, fleet_states.NOW
+    detail._live = replace(fleet_states.LIVE, **live)  # type: ignore[arg-type]  # fields by name
     return [line.strip() for line in plain(detail.lines(width, 15))]
 
 
@@ -253,22 +256,22 @@ def test_a_branch_says_how_far_it_has_come_in_the_room_there_is() -> None:
 
 
 def test_a_changed_git_file_is_named_where_the_changes_would_be() -> None:
-    changed = {states.SMALL.agents[0].id: "its .git was changed"}
+    changed = {fleet_states.SMALL.agents[0].id: "its .git was changed"}
     assert "branch  refactor-auth-A ! its .git was changed" in about(60, link_problems=changed)
     assert any(line.endswith("… ! its .git was changed") for line in about(42, LONG, link_problems=changed))
-    agent = states.SMALL.agents[0]
-    sights = replace(states.SIGHTS, link_problems=changed)
+    agent = fleet_states.SMALL.agents[0]
+    live = replace(fleet_states.LIVE, link_problems=changed)
     for width in (76, 120):
         row = AgentRow(agent, agent.name, 12)
-        drawn = plain([line for line, _ in draw([row], Look(sights=sights), width, 30)])
+        drawn = plain([line for line, _ in draw([row], Look(live=live), width, 30)])
         assert any("! .git" in line for line in drawn)
         assert not any("+" in line for line in drawn)
 
 
-def test_the_log_has_times_where_there_are_deeds_and_lines_where_there_are_none() -> None:
+def test_the_log_has_times_where_there_is_activity_and_lines_where_there_are_none() -> None:
     shown = about(46)
     assert shown[-1].endswith("Bash pytest -q tests/auth")
     assert shown[-1][2] == ":"
-    assert about(46, deeds=())[-1] == "214 passed in 38.20s"
+    assert about(46, recent_activity=())[-1] == "214 passed in 38.20s"
     of_another = about(46, log=("id-somebody", ("not mine",)))
     assert not any("pytest -q tests/auth" in line and ":" in line[:3] for line in of_another)

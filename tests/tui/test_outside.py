@@ -1,4 +1,4 @@
-"""What reaches beyond the dashboard: the clipboard, a shell, an editor, an agent on the whole terminal; themes and the scrim."""
+"""The clipboard, a shell, an editor and an attached agent outside of the dashboard; themes and the scrim."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from fleet_tui.cells import TRUECOLOR
-from tests.tui.desk import LEADER, PROGRAM, Desk, open_desk
+from fleet_tui.terminal.cells import TRUECOLOR
+from tests.tui.installed_dashboard import LEADER, PROGRAM, InstalledDashboard, open_dashboard
 
 pytestmark = pytest.mark.skipif(not PROGRAM.exists(), reason="needs the installed program")
 TELLS = """#!/bin/sh
@@ -19,114 +19,122 @@ read -r line
 printf '%s' "$line" > "$(dirname "$0")/said"
 printf '\\033[2J\\033[H'
 """
-"""Stands for a shell and for an editor: says where it is and with what, and goes when it is told something, without a trace on the screen."""
+"""Replaces the shell and the editor: prints its folder and arguments, exits at the first line of input, and clears the screen."""
 
 
 @pytest.fixture(scope="module")
-def desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Desk]:
-    folder = tmp_path_factory.mktemp("desk")
+def dashboard(tmp_path_factory: pytest.TempPathFactory) -> Iterator[InstalledDashboard]:
+    folder = tmp_path_factory.mktemp("dashboard")
     program = folder / "tells"
     program.write_text(TELLS)
     program.chmod(0o755)
-    with open_desk(
+    with open_dashboard(
         folder, {"one": ()}, env={"SHELL": str(program), "EDITOR": f"{program} --wait", "VISUAL": ""}
     ) as opened:
         yield opened
 
 
-def clipboard(desk: Desk, key: bytes) -> str:
-    """What the host's clipboard is given when a key is pressed."""
-    desk.to_list()
-    begin = len(desk.app.output)
-    desk.app.send(key)
+def clipboard(dashboard: InstalledDashboard, key: bytes) -> str:
+    """The text that a key copies to the host's clipboard."""
+    dashboard.to_list()
+    begin = len(dashboard.app.output)
+    dashboard.app.send(key)
     whole = re.compile(rb"\x1b\]52;c;([^\x07\x1b]*)[\x07\x1b]")
-    desk.app.wait_for(lambda: whole.search(desk.app.output, begin) is not None, "a clipboard")
-    sent = whole.search(desk.app.output, begin)
+    dashboard.app.wait_for(lambda: whole.search(dashboard.app.output, begin) is not None, "a clipboard")
+    sent = whole.search(dashboard.app.output, begin)
     assert sent is not None
     return base64.b64decode(sent[1]).decode()
 
 
-def outside(desk: Desk, key: bytes, word: str) -> str:
+def outside(dashboard: InstalledDashboard, key: bytes, word: str) -> str:
     """What a program says that was given the terminal; it is left again, and the dashboard is back."""
-    desk.app.send(key)
-    desk.app.wait_for_text("OUTSIDE")
-    shown = desk.app.text.replace("\n", "")
-    desk.app.send(f"{word}\r".encode())
-    desk.app.wait_for_text(" LIST ")
-    assert (desk.folder / "said").read_text() == word, "what was typed went to it"
+    dashboard.app.send(key)
+    dashboard.app.wait_for_text("OUTSIDE")
+    shown = dashboard.app.text.replace("\n", "")
+    dashboard.app.send(f"{word}\r".encode())
+    dashboard.app.wait_for_text(" LIST ")
+    assert (dashboard.folder / "said").read_text() == word, "what was typed went to it"
     return shown
 
 
 @pytest.mark.slow
-def test_the_path_and_the_branch_go_to_the_hosts_clipboard(desk: Desk) -> None:
-    agent = desk.agents["one"]
-    assert clipboard(desk, b"y") == agent.worktree
-    assert clipboard(desk, b"Y") == agent.branch
+def test_the_path_and_the_branch_go_to_the_hosts_clipboard(dashboard: InstalledDashboard) -> None:
+    agent = dashboard.agents["one"]
+    assert clipboard(dashboard, b"y") == agent.worktree
+    assert clipboard(dashboard, b"Y") == agent.branch
 
 
 @pytest.mark.slow
-def test_a_shell_opens_in_the_worktree_and_the_dashboard_comes_back(desk: Desk) -> None:
-    desk.to_list()
-    assert f"in {desk.agents['one'].worktree}" in outside(desk, b"t", "done")
+def test_a_shell_opens_in_the_worktree_and_the_dashboard_comes_back(dashboard: InstalledDashboard) -> None:
+    dashboard.to_list()
+    assert f"in {dashboard.agents['one'].worktree}" in outside(dashboard, b"t", "done")
 
 
-def test_a_shell_opened_while_typing_takes_the_keys_and_typing_is_over(desk: Desk) -> None:
-    before = desk.received("one")
-    desk.type_to("one")
-    assert f"in {desk.agents['one'].worktree}" in outside(desk, LEADER + b"t", "enough")
-    assert desk.received("one") == before
+def test_a_shell_opened_while_typing_takes_the_keys_and_typing_is_over(dashboard: InstalledDashboard) -> None:
+    before = dashboard.received("one")
+    dashboard.type_to("one")
+    assert f"in {dashboard.agents['one'].worktree}" in outside(dashboard, LEADER + b"t", "enough")
+    assert dashboard.received("one") == before
 
 
-def test_the_editor_is_given_the_worktree_with_its_own_options(desk: Desk) -> None:
-    worktree = desk.agents["one"].worktree
-    desk.to_list()
-    assert f"OUTSIDE --wait {worktree} in {worktree}" in outside(desk, b"o", "saved")
+def test_the_editor_is_given_the_worktree_with_its_own_options(dashboard: InstalledDashboard) -> None:
+    worktree = dashboard.agents["one"].worktree
+    dashboard.to_list()
+    assert f"OUTSIDE --wait {worktree} in {worktree}" in outside(dashboard, b"o", "saved")
 
 
-def test_attaching_gives_the_agent_the_whole_terminal_until_it_is_left(desk: Desk) -> None:
-    desk.to_list()
-    before = desk.received("one")
-    desk.app.send(b"A")
-    desk.app.wait_for(lambda: " LIST " not in desk.app.text and "ready" in desk.app.text, "the agent alone")
-    desk.app.send(b"whole")
-    desk.app.wait_for(lambda: desk.received("one") == before + b"whole", "what was typed")
-    desk.app.send(b"\x11")
-    desk.app.wait_for_text(" LIST ")
-    assert desk.typed("one", b"again") == b"again"
-
-
-def test_programs_stand_back_behind_a_dialog_in_whatever_colours_they_print(desk: Desk) -> None:
-    desk.to_list()
-    x, y = next(
-        (text.index("ready", 44), y) for y, text in enumerate(desk.app.screen.text()) if "ready" in text[44:]
+def test_attaching_gives_the_agent_the_whole_terminal_until_it_is_left(dashboard: InstalledDashboard) -> None:
+    dashboard.to_list()
+    before = dashboard.received("one")
+    dashboard.app.send(b"A")
+    dashboard.app.wait_for(
+        lambda: " LIST " not in dashboard.app.text and "ready" in dashboard.app.text, "the agent alone"
     )
-    assert desk.app.cells(x, y, 1, 1) == [[("r", None)]], "the host's own colour"
-    desk.app.send(b"r")
-    desk.app.wait_for_text("The branch keeps its name.")
-    desk.app.wait_for(lambda: desk.app.cells(x, y, 1, 1) != [[("r", None)]], "the scrim")
-    ((text, style),) = desk.app.cells(x, y, 1, 1)[0]
+    dashboard.app.send(b"whole")
+    dashboard.app.wait_for(lambda: dashboard.received("one") == before + b"whole", "what was typed")
+    dashboard.app.send(b"\x11")
+    dashboard.app.wait_for_text(" LIST ")
+    assert dashboard.typed("one", b"again") == b"again"
+
+
+def test_programs_are_dimmed_behind_a_dialog_in_any_color_they_print(
+    dashboard: InstalledDashboard,
+) -> None:
+    dashboard.to_list()
+    x, y = next(
+        (text.index("ready", 44), y)
+        for y, text in enumerate(dashboard.app.screen.text())
+        if "ready" in text[44:]
+    )
+    assert dashboard.app.cells(x, y, 1, 1) == [[("r", None)]], "the host's own color"
+    dashboard.app.send(b"r")
+    dashboard.app.wait_for_text("The branch keeps its name.")
+    dashboard.app.wait_for(lambda: dashboard.app.cells(x, y, 1, 1) != [[("r", None)]], "the scrim")
+    ((text, style),) = dashboard.app.cells(x, y, 1, 1)[0]
     assert style is not None
     assert text == "r"
     assert style[0] & TRUECOLOR
     assert max(style[0] >> 16 & 255, style[0] >> 8 & 255, style[0] & 255) < 0x80
-    desk.app.send(b"\x1b[27u")
-    desk.app.wait_for(lambda: desk.app.cells(x, y, 1, 1) == [[("r", None)]], "the colour of before")
+    dashboard.app.send(b"\x1b[27u")
+    dashboard.app.wait_for(lambda: dashboard.app.cells(x, y, 1, 1) == [[("r", None)]], "the color of before")
 
 
 @pytest.mark.slow
-def test_another_theme_is_chosen_by_name(desk: Desk) -> None:
-    desk.to_list()
-    dark = desk.app.cells(0, 0, 1, 1)
+def test_another_theme_is_chosen_by_name(dashboard: InstalledDashboard) -> None:
+    dashboard.to_list()
+    dark = dashboard.app.cells(0, 0, 1, 1)
 
     def choose(name: str, other: str) -> None:
-        desk.app.send(b"T")
-        desk.app.wait_for_text("Search for themes")
-        desk.app.send(name.encode())
-        desk.app.wait_for(lambda: other not in desk.app.text and name in desk.app.text, "one theme")
-        desk.app.send(b"\r")
-        desk.app.wait_for(lambda: name not in desk.app.text, "the end of the choice")
+        dashboard.app.send(b"T")
+        dashboard.app.wait_for_text("Search for themes")
+        dashboard.app.send(name.encode())
+        dashboard.app.wait_for(
+            lambda: other not in dashboard.app.text and name in dashboard.app.text, "one theme"
+        )
+        dashboard.app.send(b"\r")
+        dashboard.app.wait_for(lambda: name not in dashboard.app.text, "the end of the choice")
 
     choose("fleet-light", "fleet-dark")
-    desk.app.wait_for(lambda: desk.app.cells(0, 0, 1, 1) != dark, "the light")
+    dashboard.app.wait_for(lambda: dashboard.app.cells(0, 0, 1, 1) != dark, "the light")
     choose("fleet-dark", "fleet-light")
-    desk.app.wait_for(lambda: desk.app.cells(0, 0, 1, 1) == dark, "the dark")
+    dashboard.app.wait_for(lambda: dashboard.app.cells(0, 0, 1, 1) == dark, "the dark")

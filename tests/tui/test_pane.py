@@ -1,4 +1,4 @@
-"""A pane is its agent's terminal: it looks, answers and comes back as that would."""
+"""A pane shows its agent's terminal: looks, input, reconnecting and scrollback."""
 
 from __future__ import annotations
 
@@ -18,17 +18,18 @@ from rich.terminal_theme import DEFAULT_TERMINAL_THEME
 from textual.pilot import Pilot
 from textual.screen import Screen
 
-from fleet_tui.cells import FAINT, TRUECOLOR, UNDERLINE_SHIFT
-from fleet_tui.tui.paint import MAX_STYLES, REVERSE, FixedStyles, Styles, fitted, strip
-from fleet_tui.tui.widgets.pane import Pane
-from tests import programs
-from tests.holders import start_holder, wait_until
-from tests.tui.hands import Hands, key_event
+from fleet_tui.terminal.cells import TRUECOLOR, UNDERLINE_SHIFT, Attribute
+from fleet_tui.tui.panes.painting import MAX_STYLES, REVERSE, FixedStyles, Styles, fitted, strip
+from fleet_tui.tui.panes.pane import Pane
+from tests import scripted
+from tests.holder.holders import start_holder, wait_until
+from tests.places import RECORDINGS
+from tests.tui.keyboard import Keyboard, key_event
 from tests.tui.panes_app import PanesApp, agent
 from tests.tui.ptyapp import PtyApp
 
 StartApp = Callable[..., PtyApp]
-RECORDINGS = Path(__file__).parents[1] / "recordings" / "programs"
+FOLDER = RECORDINGS / "programs"
 LINES = "for i in $(seq 1 {count}); do echo line $i; done; exec sleep 1000"
 
 
@@ -42,12 +43,12 @@ def test_programs_look_as_they_do_in_a_terminal_of_their_own(tmp_path: Path, sta
     with contextlib.ExitStack() as stack:
         alone, agents = [], []
         for name in names:
-            command = shell(f"stty -onlcr -echo; cat {RECORDINGS / name}.bin; exec sleep 1000")
+            command = shell(f"stty -onlcr -echo; cat {FOLDER / name}.bin; exec sleep 1000")
             alone.append(stack.enter_context(PtyApp(command[1:], cols=80, rows=24, program=command[0])))
             agents.append(stack.enter_context(start_holder(tmp_path, command, cols=80, rows=24)).agent)
         app = stack.enter_context(start_app(*agents, cols=80 * len(names), rows=25))
         for number, (name, one) in enumerate(zip(names, alone, strict=True)):
-            one.wait_for(lambda: len(one.output) >= (RECORDINGS / f"{name}.bin").stat().st_size)  # noqa: B023 - called at once
+            one.wait_for(lambda: len(one.output) >= (FOLDER / f"{name}.bin").stat().st_size)  # noqa: B023 - called at once
             wanted = one.cells(0, 0, 80, 24)
             x = 80 * number
             with contextlib.suppress(AssertionError):
@@ -100,7 +101,7 @@ def test_a_running_editor_looks_as_it_does_alone_and_after_a_resize(
 def test_a_screen_server_that_dies_gives_the_pane_a_new_one(tmp_path: Path, start_app: StartApp) -> None:
     record = tmp_path / "record"
     with (
-        start_holder(tmp_path, programs.agent("record", record)) as holder,
+        start_holder(tmp_path, scripted.agent("record", record)) as holder,
         start_app(holder.agent) as app,
     ):
         app.wait_for_text("ready")
@@ -118,7 +119,7 @@ def test_a_pane_tells_the_program_its_size_and_crops_what_is_larger(
     tmp_path: Path, start_app: StartApp
 ) -> None:
     with (
-        start_holder(tmp_path, programs.agent("drawing"), cols=80, rows=24) as holder,
+        start_holder(tmp_path, scripted.agent("drawing"), cols=80, rows=24) as holder,
         start_app(holder.agent, cols=100, rows=30) as app,
     ):
         app.wait_for_text("size 100x29")
@@ -145,7 +146,9 @@ def test_typing_shows_its_cursor_and_lets_the_other_panes_stand_back(
         app.wait_for(lambda: app.screen.cursor.visible)
         cursor = app.screen.cursor
         assert (cursor.x, cursor.y, cursor.shape) == (6, 4, "bar")
-        app.wait_for(lambda: app.cells(50, 0, 1, 1) == [[("t", (1, -1, FAINT, -1))]], "a dimmed red")
+        app.wait_for(
+            lambda: app.cells(50, 0, 1, 1) == [[("t", (1, -1, Attribute.FAINT, -1))]], "a dimmed red"
+        )
         assert app.cells(0, 0, 1, 1) == [[("o", None)]]
         app.send(b"\x11")
         app.wait_for(lambda: "LIST left" in app.text and not app.screen.cursor.visible)
@@ -159,8 +162,8 @@ def test_a_key_goes_where_it_was_pressed_however_quickly_the_next_one_follows(
 ) -> None:
     one, two = tmp_path / "one", tmp_path / "two"
     with (
-        start_holder(tmp_path, programs.agent("record", one, "?1004h")) as first,
-        start_holder(tmp_path, programs.agent("record", two, "?1004h")) as second,
+        start_holder(tmp_path, scripted.agent("record", one, "?1004h")) as first,
+        start_holder(tmp_path, scripted.agent("record", two, "?1004h")) as second,
         start_app(first.agent, second.agent) as app,
     ):
         app.wait_for(lambda: app.text.count("ready") == 2)
@@ -181,8 +184,8 @@ def test_the_mouse_goes_to_a_program_that_asked_and_the_wheel_scrolls_the_others
 ) -> None:
     record, keys = tmp_path / "record", tmp_path / "keys"
     with (
-        start_holder(tmp_path, programs.agent("record", record, "?1002h", "?1006h")) as pointed,
-        start_holder(tmp_path, programs.agent("record", keys, "?1049h", "?1007h")) as pager,
+        start_holder(tmp_path, scripted.agent("record", record, "?1002h", "?1006h")) as pointed,
+        start_holder(tmp_path, scripted.agent("record", keys, "?1049h", "?1007h")) as pager,
         start_holder(tmp_path, shell(LINES.format(count=300)), cols=50, rows=29) as printer,
         start_app(pointed.agent, pager.agent, printer.agent, cols=150) as app,
     ):
@@ -222,9 +225,9 @@ def play(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, agents: list[str], act
     async def run() -> None:
         app = PanesApp([agent(name) for name in agents])
         async with app.run_test(size=(100, 30)):
-            hands = Hands(app)
-            await hands.pause()
-            await acts(app, hands)
+            keyboard = Keyboard(app)
+            await keyboard.pause()
+            await acts(app, keyboard)
 
     asyncio.run(run())
 
@@ -270,7 +273,7 @@ def test_keys_that_no_host_has_sent_reach_the_program_too(
             lambda: REVERSE in [segment.style for segment in app.pane.render_line(1)], "a cursor of our own"
         )
 
-    with start_holder(tmp_path, programs.agent("record", record)) as holder:
+    with start_holder(tmp_path, scripted.agent("record", record)) as holder:
         play(monkeypatch, tmp_path, [holder.agent], acts)
 
 
@@ -324,7 +327,7 @@ def test_the_past_of_a_full_screen_program_comes_from_its_log(
         play(monkeypatch, tmp_path, [holder.agent], acts)
 
 
-def test_what_a_program_tells_is_told_until_it_ends_and_its_last_screen_stays(
+def test_title_bell_and_notes_are_shown_until_the_program_ends_and_its_last_screen_stays(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     script = "printf ready; read x; printf '\\033]2;a \\001title\\007'; read x; printf '\\007'; read x; printf '\\033]9;hello\\007'; read x; printf ' gone'"
@@ -347,17 +350,17 @@ def test_what_a_program_tells_is_told_until_it_ends_and_its_last_screen_stays(
 
 def test_a_hidden_pane_is_attached_to_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async def acts(app: PanesApp, pilot: Pilot[None]) -> None:
-        session = app.pane._session
-        assert session is not None
-        await until(lambda: session.is_connected and "line 1" in text_of(app.pane))
+        connection = app.pane.connection
+        assert connection is not None
+        await until(lambda: connection.is_connected and "line 1" in text_of(app.pane))
         app.pane.display = False
-        await until(lambda: not session.is_connected)
+        await until(lambda: not connection.is_connected)
         app.pane.display = True
-        await until(lambda: session.is_connected)
+        await until(lambda: connection.is_connected)
         await app.push_screen(Screen())
-        await until(lambda: not session.is_connected)
+        await until(lambda: not connection.is_connected)
         app.pop_screen()
-        await until(lambda: session.is_connected)
+        await until(lambda: connection.is_connected)
 
     with start_holder(tmp_path, shell(LINES.format(count=1))) as holder:
         play(monkeypatch, tmp_path, [holder.agent], acts)
@@ -388,21 +391,21 @@ def test_a_row_is_cut_through_a_wide_character_into_blanks() -> None:
     assert (row.text, row.cell_length) == (" b  ", 4)
 
 
-def test_ten_thousand_colours_do_not_stay_in_memory() -> None:
+def test_ten_thousand_colors_do_not_stay_in_memory() -> None:
     styles = Styles()
-    for colour in range(10_000):
-        assert styles[TRUECOLOR | colour, -1, 0, -1] is not None
+    for color in range(10_000):
+        assert styles[TRUECOLOR | color, -1, 0, -1] is not None
     assert len(styles) <= MAX_STYLES
 
 
-def test_a_curly_coloured_underline_is_passed_on() -> None:
+def test_a_curly_colored_underline_is_passed_on() -> None:
     made = strip(
         [("x", (1, -1, 3 << UNDERLINE_SHIFT, TRUECOLOR | 0xFF0000), 1)], 0, 1, Styles(), draws_clusters=True
     )
     assert made.render(Console(color_system="truecolor")) == "\x1b[4;31;4:3;58:2::255:0:0mx\x1b[0m"
 
 
-def test_behind_a_scrim_every_colour_is_a_known_one() -> None:
+def test_behind_a_scrim_every_color_is_a_known_one() -> None:
     ink = Color.parse("#102030")
     styles = FixedStyles(ink, DEFAULT_TERMINAL_THEME)
     red = Color.from_triplet(DEFAULT_TERMINAL_THEME.ansi_colors[1])

@@ -9,26 +9,26 @@ from textual.pilot import Pilot
 
 from fleet_tui.fleet import Fleet
 from fleet_tui.models import FleetState
-from fleet_tui.tui.widgets.pane_grid import PaneGrid
-from tests.tui import states
-from tests.tui.driving import Driven, drive, opened
-from tests.tui.stage import StageApp, until
+from fleet_tui.tui.panes.grid import PaneGrid
+from tests.tui import fleet_states
+from tests.tui.dashboard_app import StageApp, until
+from tests.tui.running_dashboard import Driven, drive, opened
 from tests.tui.test_dashboard import footer, on_stage
 
 LINES = "for i in $(seq 1 300); do echo line $i; done; exec sleep 1000"
 
 
 def pane_text(driven: Driven) -> str:
-    (frame,) = driven.desk.query_one(PaneGrid).frames
+    (frame,) = driven.dashboard.query_one(PaneGrid).frames
     return "\n".join(frame.pane.render_line(y).text for y in range(frame.pane.size.height))
 
 
 def some(count: int) -> FleetState:
-    return FleetState(states.BIG.agents[:count], states.BIG.batches)
+    return FleetState(fleet_states.BIG.agents[:count], fleet_states.BIG.batches)
 
 
 @pytest.mark.slow
-def test_the_last_pane_takes_the_places_that_nobody_needs() -> None:
+def test_the_last_pane_takes_the_cells_that_are_left() -> None:
     async def go(app: StageApp, pilot: Pilot[None]) -> None:
         grid = app.dashboard.query_one(PaneGrid)
         await until(pilot, lambda: len(list(grid.frames)) == 5)
@@ -42,12 +42,12 @@ def test_the_last_pane_takes_the_places_that_nobody_needs() -> None:
 @pytest.mark.slow
 def test_a_narrow_pane_keeps_its_name_and_lets_the_rest_go() -> None:
     async def go(app: StageApp, pilot: Pilot[None]) -> None:
-        app.dashboard.layout_actions.set_panes(9)
+        app.dashboard.groups.layout.set_panes(9)
         frames = list(app.dashboard.query_one(PaneGrid).frames)
         await until(pilot, lambda: "claude" not in str(frames[0].border_title))
         assert "refactor-auth-A" in str(frames[0].border_title)
 
-    on_stage(go, states.BIG, size=(120, 40))
+    on_stage(go, fleet_states.BIG, size=(120, 40))
 
 
 @pytest.mark.slow
@@ -65,7 +65,7 @@ def test_the_list_looks_back_by_pages_and_copy_mode_says_that_it_has_the_keys(
             await driven.until(lambda: "line 260" in pane_text(driven), "a page forth")
             await driven.press("escape")
             await driven.until(lambda: "line 300" in pane_text(driven), "the end again")
-            assert driven.desk.typing == ""
+            assert driven.dashboard.view.typing == ""
 
             await driven.press("V")
             await driven.until(lambda: " COPY   v select" in driven.text(), "the footer tells")

@@ -1,4 +1,4 @@
-"""The list: grouped, filtered, and as dense as the room asks for."""
+"""Rows of the list: grouping, filtering and density."""
 
 from __future__ import annotations
 
@@ -7,24 +7,23 @@ from dataclasses import replace
 import pytest
 
 from fleet_tui.models import Batch, FleetState, Status
+from fleet_tui.tui.panes.grid import follow, shape
 from fleet_tui.tui.widgets.lines import length
-from fleet_tui.tui.widgets.pane_grid import follow, shape
+from fleet_tui.tui.widgets.row_lines import Look, draw
 from fleet_tui.tui.widgets.rows import (
     AgentRow,
     BatchRow,
     Filter,
-    Look,
     ProjectRow,
-    Shown,
+    RowFilter,
     agents_of,
-    draw,
     rows,
 )
-from tests.tui import states
+from tests.tui import fleet_states
 
 pytestmark = pytest.mark.pure
 
-LOOK = Look(selected="id-refactor-auth-a", sights=states.SIGHTS, now=states.NOW)
+LOOK = Look(selected="id-refactor-auth-a", live=fleet_states.LIVE, now=fleet_states.NOW)
 
 
 def text(lines: list[tuple[tuple[tuple[str, str], ...], int]]) -> list[str]:
@@ -32,7 +31,7 @@ def text(lines: list[tuple[tuple[tuple[str, str], ...], int]]) -> list[str]:
 
 
 def test_agents_stand_under_their_batch_and_project_by_their_suffix() -> None:
-    found = rows(states.SMALL, Shown())
+    found = rows(fleet_states.SMALL, RowFilter())
     assert [row.name for row in found if isinstance(row, ProjectRow)] == ["atlas-api", "pixel-web"]
     assert [row.name for row in found if isinstance(row, BatchRow)] == [
         "refactor-auth",
@@ -50,27 +49,27 @@ def test_agents_stand_under_their_batch_and_project_by_their_suffix() -> None:
     ]
 
 
-def test_the_project_one_is_in_comes_first() -> None:
-    found = rows(states.SMALL, Shown(here=states.PIXEL))
+def test_the_current_project_comes_first() -> None:
+    found = rows(fleet_states.SMALL, RowFilter(here=fleet_states.PIXEL))
     assert isinstance(found[0], ProjectRow)
     assert found[0].name == "pixel-web"
 
 
 def test_an_agent_keeps_its_place_whatever_happens_to_it() -> None:
-    before = [agent.id for agent in agents_of(rows(states.SMALL, Shown()))]
-    changed = states.with_status(states.SMALL, "flaky-tests-B", Status.BLOCKED)
-    assert [agent.id for agent in agents_of(rows(changed, Shown()))] == before
+    before = [agent.id for agent in agents_of(rows(fleet_states.SMALL, RowFilter()))]
+    changed = fleet_states.with_status(fleet_states.SMALL, "flaky-tests-B", Status.BLOCKED)
+    assert [agent.id for agent in agents_of(rows(changed, RowFilter()))] == before
 
 
-def test_ordered_by_need_who_waits_is_first() -> None:
-    found = agents_of(rows(states.SMALL, Shown(order="need")))
+def test_ordered_by_need_waiting_agents_come_first() -> None:
+    found = agents_of(rows(fleet_states.SMALL, RowFilter(order="need")))
     assert [str(agent.status) for agent in found][:4] == ["blocked", "error", "limited", "done"]
 
 
 def test_killed_agents_are_listed_only_when_asked_for() -> None:
-    state = states.with_status(states.SMALL, "fix-432", Status.KILLED)
-    assert "fix-432" not in [agent.name for agent in agents_of(rows(state, Shown()))]
-    assert [agent.name for agent in agents_of(rows(state, Shown(Filter("s:killed"))))] == ["fix-432"]
+    state = fleet_states.with_status(fleet_states.SMALL, "fix-432", Status.KILLED)
+    assert "fix-432" not in [agent.name for agent in agents_of(rows(state, RowFilter()))]
+    assert [agent.name for agent in agents_of(rows(state, RowFilter(Filter("s:killed"))))] == ["fix-432"]
 
 
 @pytest.mark.parametrize(
@@ -86,11 +85,11 @@ def test_killed_agents_are_listed_only_when_asked_for() -> None:
     ],
 )
 def test_the_filter_takes_words_and_status_batch_and_agent(words: str, names: list[str]) -> None:
-    assert [agent.name for agent in agents_of(rows(states.SMALL, Shown(Filter(words))))] == names
+    assert [agent.name for agent in agents_of(rows(fleet_states.SMALL, RowFilter(Filter(words))))] == names
 
 
 def test_a_folded_batch_shows_what_is_inside_most_urgent_first() -> None:
-    found = rows(states.SMALL, Shown(folded=frozenset({(states.ATLAS, "fan1")})))
+    found = rows(fleet_states.SMALL, RowFilter(folded=frozenset({(fleet_states.ATLAS, "fan1")})))
     lines = text(draw(found, LOOK, 46, 40))
     assert any("▸ refactor-auth  3" in line and line.endswith("◆1 ✓1 ●1") for line in lines)
     assert len(agents_of(found)) == 4
@@ -99,12 +98,12 @@ def test_a_folded_batch_shows_what_is_inside_most_urgent_first() -> None:
 @pytest.mark.parametrize("width", [30, 42, 46, 50, 78, 120])
 @pytest.mark.parametrize("height", [8, 16, 22, 40])
 def test_every_line_is_exactly_as_wide_as_the_list(width: int, height: int) -> None:
-    for line, _ in draw(rows(states.BIG, Shown()), LOOK, width, height):
+    for line, _ in draw(rows(fleet_states.BIG, RowFilter()), LOOK, width, height):
         assert not line or length(line) <= width
 
 
 def test_density_follows_attention() -> None:
-    found = rows(states.BIG, Shown())
+    found = rows(fleet_states.BIG, RowFilter())
     roomy, tight = draw(found, LOOK, 46, 60), draw(found, LOOK, 46, 24)
     assert len(tight) <= 24 < len(roomy)
     shown = "\n".join(text(tight))
@@ -115,7 +114,7 @@ def test_density_follows_attention() -> None:
 
 
 def test_a_question_is_wrapped_rather_than_cut_and_names_its_key() -> None:
-    lines = text(draw(rows(states.SMALL, Shown()), LOOK, 46, 40))
+    lines = text(draw(rows(fleet_states.SMALL, RowFilter()), LOOK, 46, 40))
     asked = next(number for number, line in enumerate(lines) if "permission" in line)
     assert lines[asked].endswith("dist/ &&")
     assert "python -m build?" in lines[asked + 1]
@@ -135,25 +134,25 @@ def test_a_question_is_wrapped_rather_than_cut_and_names_its_key() -> None:
 def test_numbers_are_never_cut_but_said_in_thousands(
     counted: tuple[int, int], wide: str, narrow: str
 ) -> None:
-    agent = states.SMALL.agents[0]
-    state = FleetState((agent,), (Batch("fan1", states.ATLAS, 0.0),))
-    look = replace(LOOK, sights=replace(states.SIGHTS, diffs={agent.id: counted}))
-    full = "\n".join(text(draw(rows(state, Shown()), look, 46, 40)))
-    short = "\n".join(text(draw(rows(state, Shown()), replace(look, is_stacked=True), 78, 40)))
+    agent = fleet_states.SMALL.agents[0]
+    state = FleetState((agent,), (Batch("fan1", fleet_states.ATLAS, 0.0),))
+    look = replace(LOOK, live=replace(fleet_states.LIVE, diffs={agent.id: counted}))
+    full = "\n".join(text(draw(rows(state, RowFilter()), look, 46, 40)))
+    short = "\n".join(text(draw(rows(state, RowFilter()), replace(look, is_stacked=True), 78, 40)))
 
     assert f" {wide} " in full
     assert f" {narrow} " in short
 
 
 def test_control_characters_of_others_never_reach_the_terminal() -> None:
-    rude = replace(states.SMALL.agents[0], name="a\x1b[31m\n\x07b", prompt="\x1b]0;x\x07")
-    state = FleetState((rude,), (Batch("fan1", states.ATLAS, 0.0),))
-    for line in text(draw(rows(state, Shown()), LOOK, 46, 40)):
+    rude = replace(fleet_states.SMALL.agents[0], name="a\x1b[31m\n\x07b", prompt="\x1b]0;x\x07")
+    state = FleetState((rude,), (Batch("fan1", fleet_states.ATLAS, 0.0),))
+    for line in text(draw(rows(state, RowFilter()), LOOK, 46, 40)):
         assert line.isprintable()
 
 
 def test_panes_follow_the_selection_by_pages_and_pinned_ones_stay() -> None:
-    agents = list(states.BIG.agents)
+    agents = list(fleet_states.BIG.agents)
     ids = [agent.id for agent in agents]
     assert [agent.id for agent in follow(agents, ids[0], 4, ())] == ids[:4]
     assert [agent.id for agent in follow(agents, ids[3], 4, ())] == ids[:4], "the same page: nothing moves"

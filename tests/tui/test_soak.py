@@ -13,11 +13,11 @@ from statistics import median
 
 import pytest
 
-from fleet_tui import usage
 from fleet_tui.fleet import Fleet
-from fleet_tui.processes import descendants, snapshot
-from tests import programs
-from tests.tui.desk import PROGRAM
+from fleet_tui.system.processes import descendants, snapshot
+from tests import scripted
+from tests.bench.proportional_memory import pss
+from tests.tui.installed_dashboard import PROGRAM
 from tests.tui.ptyapp import PtyApp
 
 SECONDS = float(os.environ.get("FLEET_SOAK_SECONDS", "120"))
@@ -49,7 +49,7 @@ def test_memory_stays_flat_and_keys_quick_among_twenty_chatty_agents(
     fleet: Fleet, repository: Path, tmp_path: Path
 ) -> None:
     record = tmp_path / "received"
-    command = shlex.join(programs.agent("record", str(record)))
+    command = shlex.join(scripted.agent("record", str(record)))
     fleet.create("a", profile="shell", prompt=f"exec {command}")
     fleet.fanout(AGENTS_COUNT, "chatty", profile="shell", prompt=CHATTY)
     with PtyApp([], program=PROGRAM, cols=200, rows=50, cwd=repository) as app:
@@ -83,7 +83,7 @@ def take(app: PtyApp, seconds: float) -> None:
 def memory_of(app: PtyApp) -> int:
     """Of the dashboard and its worker."""
     pid = app.process.pid
-    return usage.pss([pid, *(one.pid for one in descendants(snapshot(), pid))])
+    return pss([pid, *(one.pid for one in descendants(snapshot(), pid))])
 
 
 def place_of_answers(app: PtyApp) -> tuple[int, int]:

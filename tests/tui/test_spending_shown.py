@@ -10,17 +10,17 @@ from pathlib import Path
 import pytest
 
 from fleet_tui import paths
+from fleet_tui.faces.observer.spending_watch import SPENDING_SECONDS, SpendingWatch
 from fleet_tui.fleet import Fleet
 from fleet_tui.models import Agent, Spending, Status
-from fleet_tui.tui.lookout import SPENDING_SECONDS, Purse
 from fleet_tui.tui.widgets.detail import gauge, spent
 from fleet_tui.tui.widgets.header import spent_today
 from fleet_tui.tui.widgets.lines import Line
-from tests.tui import states
-from tests.tui.driving import drive, opened
+from tests.tui import fleet_states
+from tests.tui.running_dashboard import drive, opened
 
 KNOWN = Spending(
-    20_000, 100_000, 8_000, cost=0.42, context_tokens=82_000, context_limit=200_000, at=states.NOW
+    20_000, 100_000, 8_000, cost=0.42, context_tokens=82_000, context_limit=200_000, at=fleet_states.NOW
 )
 
 
@@ -64,19 +64,19 @@ def test_the_context_row_has_the_same_width_however_full_it_is(tokens: int) -> N
 
 
 def test_only_what_was_spent_today_counts_as_today() -> None:
-    earlier = replace(KNOWN, at=states.NOW - 2 * 86_400)
+    earlier = replace(KNOWN, at=fleet_states.NOW - 2 * 86_400)
     since_yesterday = replace(KNOWN, cost=1.0, cost_before=0.75)
 
-    assert spent_today([KNOWN, earlier, since_yesterday], states.NOW) == pytest.approx(0.67)
-    assert spent_today([earlier, replace(KNOWN, cost=None)], states.NOW) is None
+    assert spent_today([KNOWN, earlier, since_yesterday], fleet_states.NOW) == pytest.approx(0.67)
+    assert spent_today([earlier, replace(KNOWN, cost=None)], fleet_states.NOW) is None
 
 
 # ── finding out ──
 
 
 def test_only_agents_that_printed_something_or_ended_are_looked_at_again(tmp_path: Path) -> None:
-    one, two = states.SMALL.agents[0], states.SMALL.agents[2]
-    purse = Purse(tmp_path)
+    one, two = fleet_states.SMALL.agents[0], fleet_states.SMALL.agents[2]
+    purse = SpendingWatch(lambda: Fleet(tmp_path))
 
     def asked(now: float, active: dict[str, float], last: Agent = two) -> list[str]:
         purse.ask([one, last], active, now)
@@ -102,7 +102,7 @@ def test_what_an_agent_has_spent_is_on_the_dashboard(fleet: Fleet, repository: P
 
     async def go() -> None:
         async with opened(repository) as driven:
-            await driven.until(lambda: agent.id in driven.desk.sights.spending, "it is known")
-            assert driven.desk.sights.spending[agent.id].cost == 1.25
+            await driven.until(lambda: agent.id in driven.dashboard.view.live.spending, "it is known")
+            assert driven.dashboard.view.live.spending[agent.id].cost == 1.25
 
     drive(go())

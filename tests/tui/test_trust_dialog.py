@@ -10,21 +10,23 @@ from typing import Any
 import pytest
 from textual.pilot import Pilot
 
-from fleet_tui import config, paths, trust_store
+from fleet_tui import paths
+from fleet_tui.config import trust_store
+from fleet_tui.config.load import load
 from fleet_tui.fleet import Fleet
-from fleet_tui.models import AskedLine, Status
-from fleet_tui.tui.screens.fan_out import FanOutDialog
-from fleet_tui.tui.screens.form import Form
-from fleet_tui.tui.screens.new_agents import MultiDialog, NewAgentDialog
-from fleet_tui.tui.screens.trust import FileDialog, TrustDialog
-from fleet_tui.tui.settings import Settings
-from tests.tui import states
-from tests.tui.driving import drive, opened
-from tests.tui.stage import StageApp, until
+from fleet_tui.models import Status, TrustRequestLine
+from fleet_tui.tui.dialogs.fan_out import FanOutDialog
+from fleet_tui.tui.dialogs.form import Form
+from fleet_tui.tui.dialogs.new_agents import MultiDialog, NewAgentDialog
+from fleet_tui.tui.dialogs.trust import FileDialog, TrustDialog
+from fleet_tui.tui.settings import DashboardSettings
+from tests.tui import fleet_states
+from tests.tui.dashboard_app import StageApp, until
+from tests.tui.running_dashboard import drive, opened
 from tests.tui.test_dashboard import on_stage
 from tests.tui.test_dialogs import text_of
 
-ASKING = replace(states.PLACE, asked=states.ASKED)
+ASKING = replace(fleet_states.PLACE, asked=fleet_states.ASKED)
 FORMS: dict[str, type[Any]] = {"n": NewAgentDialog, "f": FanOutDialog, "M": MultiDialog}
 
 
@@ -33,14 +35,14 @@ def shown(app: StageApp, kind: type[Any]) -> Callable[[], bool]:
 
 
 @pytest.mark.parametrize("key", ["n", "f"])
-def test_it_is_asked_before_the_form_and_trusting_goes_on_to_it(key: str) -> None:
+def test_trust_is_asked_for_before_the_form_and_granting_it_opens_the_form(key: str) -> None:
     async def go(app: StageApp, pilot: Pilot[None]) -> None:
         await pilot.press(key)
         await until(pilot, shown(app, TrustDialog))
         await until(pilot, lambda: "Trust exactly these 9 lines" in text_of(app))
         await pilot.press("2")
         await until(pilot, shown(app, FORMS[key]))
-        assert ("trust", states.ASKED, {}) in app.worker.asked
+        assert ("trust.accept", fleet_states.ASKED, {}) in app.worker.asked
         assert isinstance(app.screen, Form)
         assert not app.screen.own_settings
 
@@ -50,7 +52,7 @@ def test_it_is_asked_before_the_form_and_trusting_goes_on_to_it(key: str) -> Non
 @pytest.mark.parametrize("key", ["1", "enter"])
 def test_enter_never_trusts_but_starts_with_the_users_own_settings(key: str) -> None:
     async def go(app: StageApp, pilot: Pilot[None]) -> None:
-        app.worker.known["surroundings"] = ASKING
+        app.worker.known["project_info"] = ASKING
         await pilot.press("n")
         await until(pilot, shown(app, TrustDialog))
         await pilot.press(key)
@@ -59,7 +61,7 @@ def test_enter_never_trusts_but_starts_with_the_users_own_settings(key: str) -> 
         await until(pilot, lambda: any(one[0] == "create" for one in app.worker.asked))
         (made,) = [one for one in app.worker.asked if one[0] == "create"]
         assert made[-1]["own_settings"] is True
-        assert "trust" not in [one[0] for one in app.worker.asked]
+        assert "trust.accept" not in [one[0] for one in app.worker.asked]
 
     on_stage(go, place=ASKING)
 
@@ -70,14 +72,14 @@ def test_escape_starts_nothing_and_trusts_nothing() -> None:
         await until(pilot, shown(app, TrustDialog))
         await pilot.press("escape")
         await until(pilot, lambda: app.screen is app.dashboard)
-        assert "trust" not in [one[0] for one in app.worker.asked]
+        assert "trust.accept" not in [one[0] for one in app.worker.asked]
 
     on_stage(go, place=ASKING)
 
 
-def test_what_has_not_been_seen_to_its_end_cannot_be_trusted() -> None:
-    many = tuple(AskedLine("run", f"step {number}", number=number) for number in range(100))
-    asked = replace(states.ASKED, lines=many, count=100)
+def test_a_file_that_was_not_scrolled_to_its_end_cannot_be_trusted() -> None:
+    many = tuple(TrustRequestLine("run", f"step {number}", number=number) for number in range(100))
+    asked = replace(fleet_states.ASKED, lines=many, count=100)
 
     async def go(app: StageApp, pilot: Pilot[None]) -> None:
         await pilot.press("n")
@@ -94,7 +96,7 @@ def test_what_has_not_been_seen_to_its_end_cannot_be_trusted() -> None:
         await pilot.press("g", "2")
         await until(pilot, shown(app, NewAgentDialog))
 
-    on_stage(go, size=(80, 24), place=replace(states.PLACE, asked=asked))
+    on_stage(go, size=(80, 24), place=replace(fleet_states.PLACE, asked=asked))
 
 
 def test_the_file_can_be_read_and_left_again() -> None:
@@ -111,14 +113,14 @@ def test_the_file_can_be_read_and_left_again() -> None:
 
 
 def test_a_project_that_has_changed_since_the_form_was_opened_is_asked_about_when_it_is_sent() -> None:
-    """Not while somebody types: a 2 would be taken for the answer."""
+    """It does not open while the user types: a 2 would be taken as the answer."""
 
     async def go(app: StageApp, pilot: Pilot[None]) -> None:
-        app.worker.known["surroundings"] = ASKING
+        app.worker.known["project_info"] = ASKING
         await pilot.press("n")
         await until(pilot, shown(app, NewAgentDialog))
         form = app.screen
-        await until(pilot, lambda: app.dashboard.place == ASKING)
+        await until(pilot, lambda: app.dashboard.view.project == ASKING)
         await pilot.press("2", "ctrl+s")
         await until(pilot, shown(app, TrustDialog))
         await pilot.press("escape")
@@ -134,18 +136,21 @@ def test_a_project_that_has_changed_since_the_form_was_opened_is_asked_about_whe
     on_stage(go)
 
 
-def test_what_is_typed_ahead_trusts_nothing() -> None:
+def test_keys_typed_ahead_trust_nothing() -> None:
     async def go(app: StageApp, pilot: Pilot[None]) -> None:
         await pilot.press("n", "2", "2")
         await until(pilot, lambda: "Trust exactly these 9 lines" in text_of(app))
-        assert "trust" not in [one[0] for one in app.worker.asked]
+        assert "trust.accept" not in [one[0] for one in app.worker.asked]
 
     on_stage(go, place=ASKING)
 
 
 def test_asked_again_only_what_has_changed_is_shown() -> None:
-    lines = (AskedLine("run", "make install", "", True, 9, "+"), AskedLine("run", "make", change="−"))
-    asked = replace(states.ASKED, lines=lines, count=8, same=7)
+    lines = (
+        TrustRequestLine("run", "make install", "", True, 9, "+"),
+        TrustRequestLine("run", "make", change="−"),
+    )
+    asked = replace(fleet_states.ASKED, lines=lines, count=8, same=7)
 
     async def go(app: StageApp, pilot: Pilot[None]) -> None:
         await pilot.press("n")
@@ -155,12 +160,14 @@ def test_asked_again_only_what_has_changed_is_shown() -> None:
         assert " +!make install" in text
         assert " − make " in text
 
-    on_stage(go, place=replace(states.PLACE, asked=asked))
+    on_stage(go, place=replace(fleet_states.PLACE, asked=asked))
 
 
 def test_long_values_are_wrapped_whole() -> None:
     command = " ".join(f"word{number}" for number in range(60))
-    asked = replace(states.ASKED, lines=(AskedLine("run", command, "means this", True, 3),), count=1)
+    asked = replace(
+        fleet_states.ASKED, lines=(TrustRequestLine("run", command, "means this", True, 3),), count=1
+    )
 
     async def go(app: StageApp, pilot: Pilot[None]) -> None:
         await pilot.press("n")
@@ -169,16 +176,16 @@ def test_long_values_are_wrapped_whole() -> None:
         assert [word for word in words if word.startswith("word")] == command.split()
         assert "means this" in text_of(app)
 
-    on_stage(go, place=replace(states.PLACE, asked=asked))
+    on_stage(go, place=replace(fleet_states.PLACE, asked=asked))
 
 
 def test_reviving_asks_about_the_agents_own_project_first() -> None:
-    state = states.with_status(states.SMALL, states.SMALL.agents[0].name, Status.STOPPED)
+    state = fleet_states.with_status(fleet_states.SMALL, fleet_states.SMALL.agents[0].name, Status.STOPPED)
     ended = state.agents[0]
 
     async def go(app: StageApp, pilot: Pilot[None]) -> None:
-        app.worker.known["asked"] = states.ASKED
-        app.dashboard.select(ended.id)
+        app.worker.known["trust.asked"] = fleet_states.ASKED
+        app.dashboard.view.select(ended.id)
         await pilot.press("v")
         await until(pilot, shown(app, TrustDialog))
         assert "revive" not in [one[0] for one in app.worker.asked]
@@ -197,7 +204,9 @@ def test_in_a_real_project_trust_is_recorded_as_shown(fleet: Fleet, repository: 
 
     async def go() -> None:
         async with opened(repository) as driven:
-            await driven.until(lambda: driven.desk.place is not None and driven.desk.place.asked)
+            await driven.until(
+                lambda: driven.dashboard.view.project is not None and driven.dashboard.view.project.asked
+            )
             await driven.press("n")
             await driven.until(lambda: isinstance(driven.app.screen, TrustDialog), "the question")
             await driven.until(lambda: "Trust exactly these 2 lines" in driven.text(), "what it asks for")
@@ -207,7 +216,7 @@ def test_in_a_real_project_trust_is_recorded_as_shown(fleet: Fleet, repository: 
             await driven.until(lambda: isinstance(driven.app.screen, NewAgentDialog), "the form")
 
     drive(go())
-    assert config.load(repository).untrusted == {}
+    assert load(repository).untrusted == {}
 
 
 def test_a_projects_bad_keys_do_not_keep_the_dashboard_from_opening(tmp_path: Path) -> None:
@@ -215,15 +224,15 @@ def test_a_projects_bad_keys_do_not_keep_the_dashboard_from_opening(tmp_path: Pa
     file.parent.mkdir()
     for text in ("leave = ''\nleader = ''", "stop = 'X'", "nosuch = 'q'", "stop = 7", "preset = 'x'"):
         file.write_text(f"[keys]\n{text}\n")
-        loaded = Settings.load(tmp_path)
-        assert loaded.keymap == Settings().keymap
+        loaded = DashboardSettings.load(tmp_path)
+        assert loaded.keymap == DashboardSettings().keymap
     paths.user_config().parent.mkdir(parents=True)
     paths.user_config().write_text("[keys]\nstop = 'S'\n")
     file.write_text("[keys]\nstop = 'X'\n")
-    loaded = Settings.load(tmp_path)
+    loaded = DashboardSettings.load(tmp_path)
     assert loaded.keymap.of("stop") == ("S",)
     assert "'X' is both stop and kill" in loaded.warning
     file.write_text("[keys\n")
-    assert Settings.load(tmp_path).warning.startswith(f"{file}:1:")
+    assert DashboardSettings.load(tmp_path).warning.startswith(f"{file}:1:")
     file.unlink()
-    assert Settings.load(tmp_path).warning == ""
+    assert DashboardSettings.load(tmp_path).warning == ""

@@ -1,1 +1,1 @@
-"""What a screen is made of. Widgets show what they are given and post what was done to them."""
+"""Widgets of the dashboard and its dialogs. A widget draws what it is given and posts what the user did with it."""

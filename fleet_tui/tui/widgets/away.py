@@ -1,4 +1,4 @@
-"""What has changed while nobody looked: a sheet at the bottom that takes no keys itself and goes with the next one."""
+"""The summary of what changed while the user was away: a sheet at the bottom that takes no keys and closes on the next one."""
 
 from __future__ import annotations
 
@@ -8,12 +8,13 @@ from textual import events
 from textual.app import ComposeResult
 from textual.message import Message
 
-from fleet_tui.listing import age, word
+from fleet_tui.faces.away_summary import Summary
+from fleet_tui.faces.notices import status_text
+from fleet_tui.faces.wording import word
 from fleet_tui.models import Agent
-from fleet_tui.tui.absence import Summary
-from fleet_tui.tui.attention import said_of
+from fleet_tui.quantities import age, counted
 from fleet_tui.tui.widgets.frame import Frame
-from fleet_tui.tui.widgets.lines import Line, Lines, clean, fit, length
+from fleet_tui.tui.widgets.lines import Line, LineView, clean, fit, length
 from fleet_tui.tui.widgets.statuses import ROLES, glyph
 
 MOST_ROWS, NAME_WIDTH, WORD_WIDTH, AGE_WIDTH = 8, 28, 11, 5
@@ -21,8 +22,8 @@ HEAD = 1
 """Lines above the agents."""
 
 
-class AwayRows(Lines):
-    """The sentence, then one line per agent."""
+class AwayRows(LineView):
+    """A sentence, then one line per agent."""
 
     class Chosen(Message):
         """An agent was clicked."""
@@ -55,7 +56,7 @@ class AwayRows(Lines):
         return [fit(said, width), *rows, *([((f"    and {more} more", "muted"),)] if more else [])]
 
     def _shown(self) -> Sequence[Agent]:
-        """The first ones, or those around the current one where it is further down."""
+        """The first agents, or those around the current one if it is further down."""
         if self._summary is None:
             return ()
         agents = self._summary.agents
@@ -76,7 +77,7 @@ class AwayRows(Lines):
             ("  ", ""),
             *fit(((word(agent), role),), WORD_WIDTH),
             ("  ", ""),
-            (clean(said_of(agent) or self._tails.get(agent.id, "")), "muted"),
+            (clean(status_text(agent) or self._tails.get(agent.id, "")), "muted"),
         )
         return (*fit(left, width - AGE_WIDTH), *fit(((since, "muted"),), AGE_WIDTH, right=True))
 
@@ -98,10 +99,10 @@ class Away(Frame):
     def show(
         self, summary: Summary, current: str, next_key: str, tails: Mapping[str, str], now: float
     ) -> None:
-        """The tails are what agents printed last, for those that say nothing of their status."""
+        """`tails` are the last lines of agents, used for those without a status text."""
         self.title(
             (("while you were away", "bold foreground"), (f"  {age(summary.seconds)}", "muted")),
-            ((f"{len(summary.agents)} agent{'s' if len(summary.agents) > 1 else ''}", "muted"),),
+            ((counted(len(summary.agents), "agent"), "muted"),),
         )
         entries = [(next_key, "goes through them")] if next_key else []
         self.foot_keys([*entries, ("any other key", "closes this")])

@@ -1,47 +1,34 @@
-"""Everything about the selected agent: what it uses, where it works, why it has its status, its log."""
+"""The detail of the selected agent: usage, branch, status and its evidence, log."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Sequence
 
-from fleet_tui.listing import age, dollars, memory, percent, tokens, word
-from fleet_tui.models import Agent, Deed, Evidence, Spending
+from fleet_tui.faces.live import LiveData
+from fleet_tui.faces.wording import percent, source_words, word
+from fleet_tui.models import Activity, Agent, Evidence, Spending
+from fleet_tui.quantities import age, dollars, memory, tokens
 from fleet_tui.text import block
-from fleet_tui.tui.exchange import Sights
-from fleet_tui.tui.widgets.lines import Line, Lines, Part, clean, fit, length
-from fleet_tui.tui.widgets.rows import says
+from fleet_tui.tui.widgets.lines import Line, LineView, TextPart, clean, fit, length
+from fleet_tui.tui.widgets.row_lines import agent_text
 from fleet_tui.tui.widgets.statuses import ROLES
 
 BARS = "▁▂▃▄▅▆▇█"
 FADED, FULL = 35, 100
-"""Percent of strength: old samples fade, so that the eye lands on now."""
+"""Opacity in percent: old samples fade, so that the newest stand out."""
 VALUE_WIDTH = 9
-_SOURCES = {
-    "osc7501": "its own report",
-    "hook": "its hook",
-    "event": "its events",
-    "title": "its title",
-    "screen": "its screen",
-    "silence": "silence",
-    "output": "output",
-    "exit": "its exit",
-    "launcher": "the launcher",
-    "reconcile": "no holder",
-}
-_RULED = frozenset({"hook", "event", "title", "screen"})
-"""Sources whose sign is worth naming: there are several, and one may be wrong."""
 
 
-class Detail(Lines):
+class Detail(LineView):
     def __init__(self, *, id: str | None = None) -> None:  # noqa: A002 - Textual's name
         super().__init__(id=id)
         self._agent: Agent | None = None
-        self._sights = Sights()
+        self._live = LiveData()
         self._now = 0.0
 
-    def show(self, agent: Agent | None, sights: Sights, now: float) -> None:
-        self._agent, self._sights, self._now = agent, sights, now
+    def show(self, agent: Agent | None, live: LiveData, now: float) -> None:
+        self._agent, self._live, self._now = agent, live, now
         self.redraw()
 
     def lines(self, width: int, height: int) -> Sequence[Line]:
@@ -57,10 +44,10 @@ class Detail(Lines):
         return [fit(line, width - 1) for line in [*found, *self._log(agent, height - len(found))]]
 
     def _graphs(self, agent: Agent, width: int) -> list[Line]:
-        used = self._sights.usage.get(agent.id)
+        used = self._live.usage.get(agent.id)
         cpu = used.cpu_history if used else ()
         ram = used.memory_history if used else ()
-        out = self._sights.output if used else ()
+        out = self._live.output if used else ()
         room = width - 7 - VALUE_WIDTH
         return [
             graph("cpu", cpu, max(100.0, *cpu, 0.0), f"{used.cpu:.0f}%" if used else "–", room),
@@ -70,7 +57,7 @@ class Detail(Lines):
         ]
 
     def _spent(self, agent: Agent) -> Spending:
-        return self._sights.spending.get(agent.id, Spending())
+        return self._live.spending.get(agent.id, Spending())
 
     def _facts(self, agent: Agent, width: int, height: int) -> list[Line]:
         evidence = agent.evidence
@@ -80,7 +67,7 @@ class Detail(Lines):
             when = age(max(0.0, self._now - evidence.at)) + " ago" if evidence.at else ""
             why = (
                 (" why     ", "muted"),
-                (f"{told_by(evidence)} ", ""),
+                (f"{source_text(evidence)} ", ""),
                 (f"{when}  {text}".strip(), "muted"),
             )
         lines: list[Line] = [
@@ -96,10 +83,10 @@ class Detail(Lines):
         return lines
 
     def _branch(self, agent: Agent, room: int) -> Line:
-        """How far the branch has come from where it began; the name is cut before the number of commits."""
-        if problem := self._sights.link_problems.get(agent.id):
+        """The branch and its commits since the base; the name is cut before the number."""
+        if problem := self._live.link_problems.get(agent.id):
             return self._cut_name(agent, (f" ! {problem}", "warning"), room)
-        owner, ahead = self._sights.log[0], self._sights.ahead if self._sights.ahead is not None else -1
+        owner, ahead = self._live.log[0], self._live.ahead if self._live.ahead is not None else -1
         name, base = ((clean(agent.branch), ""),), agent.base[:7]
         if ahead < 0 or owner != agent.id:
             return (*name, (f" from {base}", "muted"))
@@ -108,43 +95,43 @@ class Detail(Lines):
             said = f" {ahead} ahead"
         return self._cut_name(agent, (said, "muted"), room)
 
-    def _cut_name(self, agent: Agent, said: Part, room: int) -> Line:
+    def _cut_name(self, agent: Agent, said: TextPart, room: int) -> Line:
         name: Line = ((clean(agent.branch), ""),)
         kept = fit(name, room - len(said[0])) if length(name) + len(said[0]) > room else name
         return (*kept, said)
 
     def _log(self, agent: Agent, room: int) -> list[Line]:
-        """What it did, with the time of each; what it printed, where it does not tell what it does."""
-        owner, lines = self._sights.log
-        if owner == agent.id and self._sights.deeds and room > 0:
-            return [deed_line(deed) for deed in self._sights.deeds[-room:]]
+        """What the agent did, with times; its output if it reports no activity."""
+        owner, lines = self._live.log
+        if owner == agent.id and self._live.recent_activity and room > 0:
+            return [activity_line(activity) for activity in self._live.recent_activity[-room:]]
         kept = [clean_line(line) for line in lines if line.strip()] if owner == agent.id else []
         if not kept:
-            said = says(agent, self._sights)
+            said = agent_text(agent, self._live)
             kept = [said] if said else []
         return [((" ", ""), (line, "muted")) for line in kept[-max(0, room) :]] if room > 0 else []
 
 
-def told_by(evidence: Evidence) -> str:
-    """Who says so, in a word or two, and by which sign."""
-    source = _SOURCES.get(evidence.source, evidence.source)
-    return f"{source} {clean(evidence.rule)!r}" if evidence.rule and evidence.source in _RULED else source
+def source_text(evidence: Evidence) -> str:
+    """The source of the status in a word or two, and its sign."""
+    words = source_words(evidence.source)
+    return f"{words.short} {clean(evidence.rule)!r}" if evidence.rule and words.is_ruled else words.short
 
 
-def deed_line(deed: Deed) -> Line:
+def activity_line(activity: Activity) -> Line:
     """Time, verb and object; a status as a verb has its role."""
-    at = time.strftime("%H:%M", time.localtime(deed.at))
-    role = ROLES[deed.status] if deed.status is not None else ""
-    return ((f" {at}  ", "muted"), (clean(deed.verb), role), (f" {clean(deed.object)}", "muted"))
+    at = time.strftime("%H:%M", time.localtime(activity.at))
+    role = ROLES[activity.status] if activity.status is not None else ""
+    return ((f" {at}  ", "muted"), (clean(activity.verb), role), (f" {clean(activity.object)}", "muted"))
 
 
 def clean_line(line: str) -> str:
-    """A line of output with its inner blanks kept and nothing that could move a cursor."""
+    """A line of output, keeping its inner blanks, without control characters."""
     return block(line).rstrip()
 
 
 def speed(rate: float) -> str:
-    """Bytes a second, in few characters."""
+    """A rate in bytes a second, abbreviated."""
     if rate < 0.5:
         return "0"
     for unit, size in (("M", 1e6), ("k", 1e3)):
@@ -165,7 +152,7 @@ def graph(name: str, samples: Sequence[float], top: float, value: str, room: int
 
 
 def gauge(name: str, spending: Spending, room: int) -> Line:
-    """A label, how full the conversation is, and the number; only the label and a dash where it is not known."""
+    """A label, a bar of how full the conversation is, and the number; a dash if unknown."""
     context = spending.context
     if context is None:
         return graph(name, (), 1.0, "–", room)
@@ -179,7 +166,7 @@ def gauge(name: str, spending: Spending, room: int) -> Line:
 
 
 def spent(spending: Spending) -> Line:
-    """The cost if it is known, and the tokens behind it; a dash where nothing is."""
+    """The cost if known, and the tokens; a dash if neither is known."""
     cost = dollars(spending.cost)
     sent = spending.input_tokens + spending.cached_tokens
     if not sent and not spending.output_tokens:
@@ -189,5 +176,5 @@ def spent(spending: Spending) -> Line:
 
 
 def _strength(place: int, count: int) -> int:
-    """In steps, so that a graph has few styles."""
+    """Quantized, so that a graph has few styles."""
     return FADED + round((FULL - FADED) * (place + 1) / count / 5 * 5) if count else FULL

@@ -1,4 +1,4 @@
-"""Textual's labels and input fields for text from outside: no markup is read in it, and nothing acts on the terminal.
+"""Labels and input fields for untrusted text: no markup, no control characters.
 
 Import these instead of Textual's own.
 """
@@ -34,7 +34,7 @@ class Label(widgets.Label):
 
 
 class Input(widgets.Input):
-    """One line; what is pasted or filled in is made safe as it comes."""
+    """One line; pasted and preset text is sanitized."""
 
     def validate_value(self, value: str) -> str:
         return flat(value)

@@ -1,4 +1,4 @@
-"""The list of all agents. Shows rows, keeps the selected one in sight, and says what was clicked."""
+"""The list of agents: shows rows, keeps the selected one visible, posts clicks."""
 
 from __future__ import annotations
 
@@ -7,17 +7,18 @@ from collections.abc import Sequence
 from textual import events
 from textual.message import Message
 
-from fleet_tui.tui.widgets.lines import Line, Lines
-from fleet_tui.tui.widgets.rows import AgentRow, BatchRow, Drawn, Look, Row, draw
+from fleet_tui.tui.widgets.lines import Line, LineView
+from fleet_tui.tui.widgets.row_lines import Drawn, Look, draw
+from fleet_tui.tui.widgets.rows import AgentRow, BatchRow, ListRow
 
 WHEEL_LINES = 3
 
 
-class FleetList(Lines):
-    """Rows of the fleet on as many lines as there is room for."""
+class FleetList(LineView):
+    """Shows rows on as many lines as there is room for."""
 
     class Selected(Message):
-        """An agent was clicked; twice in a row means to open it."""
+        """An agent was clicked; a double click opens it."""
 
         def __init__(self, agent: str, *, is_double: bool) -> None:
             super().__init__()
@@ -32,20 +33,20 @@ class FleetList(Lines):
             self.key = key
 
     class Moved(Message):
-        """Other rows are in sight now."""
+        """The list was scrolled."""
 
     def __init__(self, *, id: str | None = None) -> None:  # noqa: A002 - Textual's name
         super().__init__(id=id)
-        self._rows: tuple[Row, ...] = ()
+        self._rows: tuple[ListRow, ...] = ()
         self._look = Look()
         self._drawn_rows: list[Drawn] = []
-        self._drawn_from: tuple[Row, ...] = ()
-        """The rows that they were drawn from, which may have changed since."""
+        self._drawn_from: tuple[ListRow, ...] = ()
+        """The rows that the lines were drawn from; the current rows may differ."""
         self._top = 0
         self._empty: Sequence[Line] = ()
 
-    def show(self, rows: tuple[Row, ...], look: Look, *, empty: Sequence[Line] = ()) -> None:
-        """These rows from now on; `empty` is said when there are none."""
+    def show(self, rows: tuple[ListRow, ...], look: Look, *, empty: Sequence[Line] = ()) -> None:
+        """Show these rows, or the lines of `empty` when there are none."""
         is_elsewhere = look.selected != self._look.selected
         self._rows, self._look, self._empty = rows, look, empty
         self.redraw()
@@ -63,11 +64,11 @@ class FleetList(Lines):
 
     @property
     def hidden(self) -> tuple[int, int]:
-        """How many lines are above and below what is in sight."""
+        """The number of lines above and below the visible ones."""
         return self._top, max(0, len(self._drawn_rows) - self._top - self.size.height)
 
     def reveal(self) -> None:
-        """Scroll as little as it takes to have the selected row in sight, with its batch's heading if possible."""
+        """Scroll just far enough to make the selected row visible, with its batch's heading if possible."""
         places = [
             y
             for y, (_, index) in enumerate(self._drawn_rows)

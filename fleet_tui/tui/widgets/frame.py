@@ -1,4 +1,4 @@
-"""A rounded frame whose titles fill its edges: name on the left, state on the right, the line between."""
+"""A rounded frame with titles in its edges: name on the left, state on the right, the line between."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from textual.containers import Container
 from textual.geometry import Region
 
+from fleet_tui.tui.widgets.error_boundary import ErrorBoundary
 from fleet_tui.tui.widgets.lines import Line, edge, keys, length
-from fleet_tui.tui.widgets.sturdy import Sturdy
 
 
-class Frame(Sturdy, Container):
-    """Holds one thing; titles are given as lines and built to the width the frame has."""
+class Frame(ErrorBoundary, Container):
+    """Contains one widget; titles are lines, built to the width of the frame."""
 
     def __init__(self, *, id: str | None = None, classes: str = "") -> None:  # noqa: A002 - Textual's name
         super().__init__(id=id, classes=f"frame {classes}".strip())
@@ -23,7 +23,7 @@ class Frame(Sturdy, Container):
         self.edge_line = "─"
 
     def title(self, left: Line, right: Line = (), *shorter: tuple[Line, Line]) -> None:
-        """What stands in the upper edge; where it does not fit, the first of the shorter ones that does."""
+        """Set the title; where it does not fit, the first of the shorter ones that does is shown."""
         self._tops = ((left, right), *shorter)
         self._draw_edges()
 
@@ -32,7 +32,7 @@ class Frame(Sturdy, Container):
         self._draw_edges()
 
     def foot_keys(self, entries: Sequence[tuple[str, str]], right: Line = ()) -> None:
-        """Keys on the left of the lower edge: as many as fit, whole ones; the last is the way out, and leaves last."""
+        """Set keys on the left of the lower edge: whole ones, as many as fit; the last one closes it and is dropped last."""
         self._entries = (tuple(entries), right)
         self._draw_edges()
 
@@ -58,7 +58,7 @@ class Frame(Sturdy, Container):
         if width <= 4 or wanted == self._edges:
             return
         before, self._edges = self._edges, wanted
-        # Setting `border_title` would repaint the frame with all that is in it, four times a second for a glyph.
+        # Setting `border_title` would repaint the frame and its contents, four times a second for one glyph.
         self._border_title = edge(*top, width, line=self.edge_line)
         self._border_subtitle = edge(*self._bottom, width, line=self.edge_line)
         if before and before[2:] == wanted[2:]:
@@ -69,6 +69,6 @@ class Frame(Sturdy, Container):
     def _refresh_edges(self, *, top: bool, bottom: bool) -> None:
         width, height = self.outer_size
         rows = [*([0] if top else []), *([height - 1] if bottom else [])]
-        # Regions count from where the content begins; borders are outside of it.
+        # Regions are relative to the content; borders are outside of it.
         x, y = self.content_offset
         self.refresh(*(Region(-x, row - y, width, 1) for row in rows))

@@ -1,6 +1,6 @@
-"""Lines of text in roles, and the widget that shows them: the base of everything we draw ourselves.
+"""Lines of text with roles, and the widget that shows them: the base of everything the dashboard draws itself.
 
-A line is a tuple of (text, role) parts; `Ink` turns roles into the current theme's styles. Painting whole lines costs
+A line is a tuple of (text, role) parts; `RoleStyles` turns roles into the current theme's styles. Painting whole lines costs
 a fraction of what composed widgets do, and only rows that differ are painted again.
 """
 
@@ -18,10 +18,10 @@ from textual.strip import Strip
 from textual.widget import Widget
 
 from fleet_tui.text import block, flat, one_line
-from fleet_tui.tui.widgets.sturdy import Sturdy
+from fleet_tui.tui.widgets.error_boundary import ErrorBoundary
 
-Part = tuple[str, str]
-Line = tuple[Part, ...]
+TextPart = tuple[str, str]
+Line = tuple[TextPart, ...]
 """Text and its role, such as ("working", "primary"); a role may carry bold, reverse or a background: "bold accent on sel"."""
 
 ROLE_VARIABLES = {
@@ -39,11 +39,11 @@ CHIP_YOU = "bold reverse warning"
 CHIP_HERE = "bold reverse accent"
 CHIP_QUIET = "bold reverse muted"
 QUIET = 0.6
-"""What is left of the list's strength while keys go to an agent."""
+"""The opacity of the list while keys go to an agent."""
 
 
-class Ink:
-    """Roles as styles of one theme."""
+class RoleStyles:
+    """The styles of all roles in one theme."""
 
     def __init__(self, variables: Mapping[str, str], *, is_ansi: bool) -> None:
         self._variables = variables
@@ -51,7 +51,7 @@ class Ink:
         self._styles: dict[tuple[str, Style, bool], Style] = {}
 
     def __call__(self, role: str, below: Style, *, quiet: bool = False) -> Style:
-        """The style of a role over what is below it."""
+        """The style of a role over a background."""
         key = (role, below, quiet)
         style = self._styles.get(key)
         if style is None:
@@ -85,12 +85,12 @@ class Ink:
         return Color.parse(self._variables["background"]).blend(color, strength)
 
 
-def length(line: Iterable[Part]) -> int:
+def length(line: Iterable[TextPart]) -> int:
     return sum(cell_len(text) for text, _ in line)
 
 
-def fit(line: Sequence[Part], width: int, *, right: bool = False, fill: str = "") -> Line:
-    """The line in exactly that many cells: cut with an ellipsis, or padded."""
+def fit(line: Sequence[TextPart], width: int, *, right: bool = False, fill: str = "") -> Line:
+    """Fit the line to exactly that many cells: cut with an ellipsis, or padded."""
     width = max(0, width)
     size = length(line)
     if size <= width:
@@ -98,7 +98,7 @@ def fit(line: Sequence[Part], width: int, *, right: bool = False, fill: str = ""
         return (pad, *line) if right else (*line, pad)
     if width == 0:
         return ()
-    kept: list[Part] = []
+    kept: list[TextPart] = []
     room = width - 1
     for text, role in line:
         cells = cell_len(text)
@@ -112,26 +112,26 @@ def fit(line: Sequence[Part], width: int, *, right: bool = False, fill: str = ""
     return (*kept, (" " * room, fill)) if room > 0 else tuple(kept)
 
 
-def both_ends(left: Sequence[Part], right: Sequence[Part], width: int, *, gap: int = 1) -> Line:
-    """Left and right with what is free between them; the left is what gets cut."""
+def both_ends(left: Sequence[TextPart], right: Sequence[TextPart], width: int, *, gap: int = 1) -> Line:
+    """Join left and right with the free space between them; the left is cut."""
     return (*fit(left, width - length(right) - gap), (" " * gap, ""), *right)
 
 
 def key(chord: str, label: str) -> Line:
-    """A key and what it does, as every footer and border shows it."""
+    """A key and its label, as footers and borders show it."""
     return ((chord, "bold accent"), (f" {label}", "muted"))
 
 
 def keys(*entries: tuple[str, str]) -> Line:
     """Several keys in a row."""
-    parts: list[Part] = []
+    parts: list[TextPart] = []
     for entry in entries:
         parts += [*([("  ", "")] if parts else []), *key(*entry)]
     return tuple(parts)
 
 
 clean = one_line
-"""What every widget shows text from outside with."""
+"""Sanitizes untrusted text; every widget shows such text with it."""
 
 
 def wrap(text: str, width: int, most: int) -> list[str]:
@@ -141,23 +141,25 @@ def wrap(text: str, width: int, most: int) -> list[str]:
     while len(found) < most - 1 and cell_len(text) > width:
         head = set_cell_size(text, width).rstrip()
         if not text.startswith(head):
-            # Half of a wide character: a blank stands in for it.
+            # Half of a wide character is replaced by a blank.
             head = head[:-1]
         blank = head.rfind(" ") if text[len(head) : len(head) + 1] not in ("", " ") else -1
-        # Writing without blanks is broken anywhere.
+        # Text without blanks is broken anywhere.
         head = head[:blank] if blank > len(head) // 2 else head
         found.append(head)
         text = text[len(head) :].lstrip()
     return [*found, text]
 
 
-def strip(line: Iterable[Part], ink: Ink, width: int, below: Style, *, quiet: bool = False) -> Strip:
+def strip(
+    line: Iterable[TextPart], ink: RoleStyles, width: int, below: Style, *, quiet: bool = False
+) -> Strip:
     segments = [Segment(flat(text), ink(role, below, quiet=quiet)) for text, role in line if text]
     return Strip(segments).adjust_cell_length(width, below)
 
 
-def content(line: Iterable[Part]) -> Content:
-    """The line for places that Textual draws, such as border titles."""
+def content(line: Iterable[TextPart]) -> Content:
+    """Convert the line for places that Textual draws, such as border titles."""
     return Content.assemble(*((block(text), _markup(role)) for text, role in line if text))
 
 
@@ -172,7 +174,9 @@ def _markup(role: str) -> str:
     return " ".join([*words, *(["on", f"${background}"] if background else [])])
 
 
-def edge(left: Sequence[Part], right: Sequence[Part], width: int, *, line: str = "─") -> Content | None:
+def edge(
+    left: Sequence[TextPart], right: Sequence[TextPart], width: int, *, line: str = "─"
+) -> Content | None:
     """A border title that fills its side: left and right with the border's own line between them."""
     if not left and not right:
         return None
@@ -187,8 +191,8 @@ def edge(left: Sequence[Part], right: Sequence[Part], width: int, *, line: str =
     return Content.assemble(content(left), " ", line * max(1, rest), " ", content(right))
 
 
-class Lines(Sturdy, Widget):
-    """Shows the lines that `lines` gives for the size it has; `redraw` paints what has changed."""
+class LineView(ErrorBoundary, Widget):
+    """Shows the lines that `lines` returns for its size; `redraw` paints those that changed."""
 
     def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:  # noqa: A002 - Textual's name
         super().__init__(id=id, classes=classes)
@@ -203,12 +207,12 @@ class Lines(Sturdy, Widget):
         return len(self.lines(width, viewport.height))
 
     def quieten(self, is_quiet: bool) -> None:
-        """Less strength while keys go elsewhere; what needs a person keeps its own."""
+        """Fade while keys go elsewhere; what needs the user keeps full strength."""
         self.is_quiet = is_quiet
         self.redraw(everything=True)
 
     def redraw(self, *, everything: bool = False) -> None:
-        """Ask for the lines again, and paint those that differ."""
+        """Compute the lines again and paint those that differ."""
         if not self.is_mounted or not self.size:
             return
         width, height = self.size
@@ -228,7 +232,7 @@ class Lines(Sturdy, Widget):
             self.refresh(*(Region(0, y, width, 1) for y in changed))
 
     @property
-    def ink(self) -> Ink:
+    def ink(self) -> RoleStyles:
         return ink_of(self)
 
     def on_mount(self) -> None:
@@ -241,13 +245,13 @@ class Lines(Sturdy, Widget):
         return self._strips[y] if y < len(self._strips) else Strip.blank(self.size.width, self.rich_style)
 
 
-_inks: dict[tuple[str, int], Ink] = {}
+_inks: dict[tuple[str, int], RoleStyles] = {}
 
 
-def ink_of(widget: Widget) -> Ink:
-    """The ink of the theme that is on now."""
+def ink_of(widget: Widget) -> RoleStyles:
+    """The ink of the current theme."""
     theme = widget.app.current_theme
     found = _inks.get((theme.name, id(theme)))
     if found is None:
-        found = _inks[theme.name, id(theme)] = Ink(widget.app.theme_variables, is_ansi=theme.ansi)
+        found = _inks[theme.name, id(theme)] = RoleStyles(widget.app.theme_variables, is_ansi=theme.ansi)
     return found

@@ -1,4 +1,4 @@
-"""The box that prompts are written in: several lines, with the prompts of before within reach."""
+"""The text area for prompts: several lines, with a history of earlier prompts."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ NEWLINES = frozenset({"shift+enter", "alt+enter", "ctrl+j", "ctrl+enter"})
 
 
 class PromptArea(TextArea):
-    """Enter sends where that is wanted; Shift+Enter, Alt+Enter and Ctrl+J always make a new line."""
+    """Enter submits if `enter_sends`; Shift+Enter, Alt+Enter and Ctrl+J always insert a new line."""
 
     class Submitted(Message):
         def __init__(self, area: PromptArea) -> None:
@@ -37,7 +37,7 @@ class PromptArea(TextArea):
         self._enter_sends = enter_sends
 
     def get_line(self, line_index: int) -> Text:
-        """The line as it is shown: a picture for each control character, so that every place stays where it is."""
+        """The line as displayed: a picture for each control character, so that columns do not shift."""
         return Text(pictured(self.document.get_line(line_index)), end="", no_wrap=True)
 
     async def _on_key(self, event: events.Key) -> None:
@@ -56,7 +56,7 @@ class PromptArea(TextArea):
         event.stop()
 
     def _recall(self, step: int) -> None:
-        """An older or newer prompt; beyond the newest is what was being written."""
+        """Load an older or newer prompt; after the newest comes the draft."""
         if self._place == len(self._history):
             self._draft = self.text
         self._place = max(0, min(len(self._history), self._place + step))

@@ -1,4 +1,4 @@
-"""A frame whose right edge can be dragged, to give the list more or less room."""
+"""A frame whose right edge can be dragged, to resize the list."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from fleet_tui.tui.widgets.frame import Frame
 
 class SideFrame(Frame):
     class Dragged(Message):
-        """The frame is to be so many columns wide."""
+        """The edge was dragged to this width."""
 
         def __init__(self, width: int) -> None:
             super().__init__()

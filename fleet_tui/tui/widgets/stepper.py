@@ -1,4 +1,4 @@
-"""A number to be raised and lowered: one line, with what it counts."""
+"""A number field with a label, changed by arrow keys."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from textual import events
 from textual.message import Message
 
-from fleet_tui.tui.widgets.lines import Line, Lines
+from fleet_tui.tui.widgets.lines import Line, LineView
 
 
-class Stepper(Lines, can_focus=True):
-    """Left and right, minus and plus, or the number itself, digit by digit."""
+class Stepper(LineView, can_focus=True):
+    """Changed with left and right, minus and plus, or by typing the number."""
 
     class Changed(Message):
         def __init__(self, stepper: Stepper) -> None:

@@ -1,16 +1,16 @@
-"""What is shown when there is no agent: what is true here, and the keys that start something."""
+"""The first screen, shown while there is no agent: what was found here, and the keys that start something."""
 
 from __future__ import annotations
 
 import textwrap
 from collections.abc import Sequence
 
-from fleet_tui.tui.exchange import Surroundings
-from fleet_tui.tui.widgets.lines import CHIP_HERE, Line, Lines, clean, fit
+from fleet_tui.fleet.project_info import ProjectInfo
+from fleet_tui.tui.widgets.lines import CHIP_HERE, Line, LineView, clean, fit
 
 WIDTH = 68
 LEAST = (30, 10)
-"""Columns and rows of the smallest terminal that has room for a list and a pane."""
+"""Columns and rows of the smallest terminal that fits a list and a pane."""
 _LETTERS = {
     "f": "000 011 100 111 100 100 100 100",
     "l": "0 1 1 1 1 1 1 1",
@@ -22,7 +22,7 @@ _SIGNS = (("◌", "primary"), ("●", "primary"), ("◆", "bold warning"), ("✓
 
 
 def wordmark(word: str = "fleet") -> list[str]:
-    """The name in half blocks, two rows of dots to a line."""
+    """The logo in half blocks, two rows of dots per line."""
     dots = [_LETTERS[letter].split() for letter in word]
     rows = ["".join(f"{letter[y]}00" for letter in dots) for y in range(8)]
     return [
@@ -30,13 +30,13 @@ def wordmark(word: str = "fleet") -> list[str]:
     ]
 
 
-class Welcome(Lines):
+class Welcome(LineView):
     def __init__(self, *, id: str | None = None) -> None:  # noqa: A002 - Textual's name
         super().__init__(id=id)
-        self._place: Surroundings | None = None
+        self._place: ProjectInfo | None = None
         self._keys: dict[str, str] = {}
 
-    def show(self, place: Surroundings | None, keys: dict[str, str]) -> None:
+    def show(self, place: ProjectInfo | None, keys: dict[str, str]) -> None:
         """`keys` are the chords of new, fan-out, demo, init and quit."""
         self._place, self._keys = place, keys
         self.redraw()
@@ -71,7 +71,7 @@ class Welcome(Lines):
             rows += [((f"  {line}", ""),) for line in rest]
             advice = self._place.advice or "open fleet-tui inside a git repository"
             rows.append(((f"  {clean(advice)}", "muted"),))
-            if self._place.can_begin:
+            if self._place.can_prepare:
                 says = "a repository with an empty first commit"
                 rows += [(), self._choice("begin", "Start here", says)]
         else:
@@ -98,9 +98,9 @@ class Welcome(Lines):
             _fact(True, one.name, one.version or one.path)
             if one.path
             else _fact(False, one.name, "not installed;", one.install)
-            for one in place.tools[:6]
+            for one in place.programs[:6]
         ]
-        if not any(tool.path for tool in place.tools):
+        if not any(program.path for program in place.programs):
             lines += [
                 (),
                 (
@@ -135,8 +135,8 @@ def _fact(is_there: bool, name: str, says: str, command: str = "") -> Line:
     )
 
 
-class TooSmall(Lines):
-    """What there is to say where nothing fits."""
+class TooSmall(LineView):
+    """Shown in a terminal that is too small."""
 
     def lines(self, width: int, height: int) -> Sequence[Line]:
         said = [f"{width}×{height} is too small", f"it takes {LEAST[0]}×{LEAST[1]}", "agents go on"]

@@ -1,4 +1,4 @@
-"""What may follow the leader: a sheet at the bottom that hides nothing above it and takes no keys itself."""
+"""The which-key sheet: the keys after the leader, at the bottom, without taking keys itself."""
 
 from __future__ import annotations
 
@@ -7,21 +7,21 @@ from collections.abc import Sequence
 from textual.app import ComposeResult
 
 from fleet_tui.tui.widgets.frame import Frame
-from fleet_tui.tui.widgets.lines import Line, Lines, fit
+from fleet_tui.tui.widgets.lines import Line, LineView, fit
 
-Group = tuple[str, Sequence[tuple[str, str]]]
+KeyGroup = tuple[str, Sequence[tuple[str, str]]]
 """A heading with its keys and their meanings."""
 
 
-class KeyColumns(Lines):
+class KeyColumns(LineView):
     """Groups of keys beside each other, or below each other where there is no room."""
 
     def __init__(self, *, key_width: int = 9, id: str | None = None) -> None:  # noqa: A002 - Textual's name
         super().__init__(id=id)
-        self._groups: Sequence[Group] = ()
+        self._groups: Sequence[KeyGroup] = ()
         self._key_width = key_width
 
-    def show(self, groups: Sequence[Group]) -> None:
+    def show(self, groups: Sequence[KeyGroup]) -> None:
         self._groups = groups
         self.redraw(everything=True)
 
@@ -29,8 +29,8 @@ class KeyColumns(Lines):
         return key_columns(self._groups, width, self._key_width)
 
 
-def key_columns(groups: Sequence[Group], width: int, key_width: int, *, gap: int = 3) -> list[Line]:
-    """As many columns as fit without cutting anything; groups that do not go below, in rows of columns."""
+def key_columns(groups: Sequence[KeyGroup], width: int, key_width: int, *, gap: int = 3) -> list[Line]:
+    """Arrange groups in as many columns as fit uncut; the others go below, in further rows."""
     if not groups:
         return [(("no key does that", "muted"),)]
     widths = _column_widths([_needs(keys, key_width) for _, keys in groups], width, gap)
@@ -51,7 +51,7 @@ def _chords_width(keys: Sequence[tuple[str, str]], key_width: int) -> int:
 
 
 def _column_widths(needs: Sequence[int], width: int, gap: int) -> list[int]:
-    """Columns of one width where that is enough for each, else of what each needs and a share of the rest."""
+    """Columns of equal width if that is enough for each, else of the needed width and a share of the rest."""
     for count in range(len(needs), 1, -1):
         room = width - gap * (count - 1)
         columns = [max(needs[place::count]) for place in range(count)]
@@ -62,7 +62,7 @@ def _column_widths(needs: Sequence[int], width: int, gap: int) -> list[int]:
     return [width]
 
 
-def _band(groups: Sequence[Group], widths: Sequence[int], key_width: int, gap: int) -> list[Line]:
+def _band(groups: Sequence[KeyGroup], widths: Sequence[int], key_width: int, gap: int) -> list[Line]:
     space = (" " * gap, "")
     columns = list(zip(groups, widths, strict=False))
     head: Line = tuple(
@@ -91,7 +91,7 @@ class WhichKey(Frame):
     def compose(self) -> ComposeResult:
         yield self._columns
 
-    def show(self, leader: str, groups: Sequence[Group], name: str) -> None:
+    def show(self, leader: str, groups: Sequence[KeyGroup], name: str) -> None:
         self._columns.show(groups)
         self.title(
             ((leader, "bold accent"), (" then …", "muted")), ((f"then typing goes on in {name}", "muted"),)

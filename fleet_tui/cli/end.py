@@ -1,0 +1,83 @@
+"""Stop agents, and kill them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from fleet_tui.cli.completion import complete_agents, complete_batches
+from fleet_tui.cli.group import cli, confirm, refreshed_fleet, say, say_columns, shortened, warn_unwritable
+
+if TYPE_CHECKING:
+    from fleet_tui.lifecycle.trash import KillResult
+
+_patterns = click.argument("patterns", nargs=-1, metavar="[PATTERN]...", shell_complete=complete_agents)
+_batch_option = click.option(
+    "-b", "--batch", metavar="BATCH", shell_complete=complete_batches, help="All agents of a batch."
+)
+
+
+@cli.command()
+@_patterns
+@_batch_option
+def stop(patterns: tuple[str, ...], batch: str | None) -> None:
+    """Stop agents; worktrees stay, and `revive` starts them again.
+
+    PATTERN is a name or a glob. Programs get `fleet.stop_grace` seconds to exit; a second stop or kill ends them at once.
+
+    \b
+    Example:
+      fleet stop 'login-*'
+    """
+    fleet = refreshed_fleet()
+    stopped = fleet.stop(fleet.match(patterns, batch=batch, but_not=_killed()))
+    say_columns([(agent.name, str(agent.status)) for agent in stopped])
+    for warning in fleet.warnings_after_stop(stopped):
+        say(f"fleet: {warning}", err=True)
+    warn_unwritable(fleet)
+
+
+@cli.command()
+@_patterns
+@_batch_option
+@click.option(
+    "-f", "--force", is_flag=True, help="Do not ask for confirmation. Worktrees still go to the trash."
+)
+@click.option(
+    "-d", "--delete-branch", is_flag=True, help="Also delete the branch, if it was created for the agent."
+)
+def kill(patterns: tuple[str, ...], batch: str | None, force: bool, delete_branch: bool) -> None:
+    """Stop agents and move their worktrees to the trash.
+
+    `undo` restores them. PATTERN is a name or a glob. Programs get `fleet.stop_grace` seconds to exit; a second stop or kill ends them at once.
+
+    \b
+    Example:
+      fleet kill fix-login 'login-*'
+    """
+    fleet = refreshed_fleet()
+    agents = fleet.match(patterns, batch=batch, but_not=_killed())
+    if not force:
+        shown = shortened([agent.name for agent in agents])
+        question = f"Kill {shown}?" if len(agents) == 1 else f"Kill {len(agents)} agents ({shown})?"
+        confirm(question, note="fleet undo restores what was killed", flag="-f", default=len(agents) == 1)
+    killed = fleet.kill(agents, delete_branch=delete_branch)
+    say_columns([(kept.agent.name, _outcome(kept)) for kept in killed])
+    for warning in fleet.warnings_after_kill(killed):
+        say(f"fleet: {warning}", err=True)
+
+
+def _outcome(kept: KillResult) -> str:
+    facts = ["killed", kept.note or "worktree in the trash"]
+    if kept.branch:
+        facts.append(f"branch {kept.branch} kept")
+    elif kept.path is not None:
+        facts.append("branch deleted")
+    return ", ".join(facts)
+
+
+def _killed() -> tuple[Any, ...]:
+    from fleet_tui.models import Status
+
+    return (Status.KILLED,)

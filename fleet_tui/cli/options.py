@@ -1,0 +1,37 @@
+"""Declare the options and arguments that several commands take."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import click
+
+from fleet_tui.cli.completion import complete_agents, complete_profiles
+
+agent_option = click.option(
+    "-a", "--agent", default="", metavar="PROFILE", shell_complete=complete_profiles,
+    help="Run this profile (claude, codex, …) or any other program.",
+)  # fmt: skip
+quick_option = click.option("--quick", is_flag=True, help="Skip the project's setup commands.")
+base_option = click.option("--base", default="", metavar="REF", help="Start from this branch, tag or commit.")
+headless_option = click.option(
+    "--headless", is_flag=True, help="Run the prompt without a dialogue, then exit."
+)
+own_settings_option = click.option(
+    "--ignore-project-config",
+    "own_settings",
+    is_flag=True,
+    help="Use only your own settings; what the project denies stays denied.",
+)
+name_argument = click.argument("branch", metavar="AGENT", shell_complete=complete_agents)
+json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+
+_Command = TypeVar("_Command", bound=Callable[..., Any])
+
+
+def launch_options(command: _Command) -> _Command:
+    """The options of every command that starts new agents."""
+    for option in (own_settings_option, headless_option, base_option, quick_option, agent_option):
+        command = option(command)
+    return command

@@ -1,0 +1,103 @@
+"""List the programs that agents can run, and check one."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from fleet_tui.cli.completion import complete_profiles
+from fleet_tui.cli.group import cli, open_fleet, say, say_json
+from fleet_tui.errors import FleetError
+from fleet_tui.fast_dataclasses import asdict
+from fleet_tui.models import REPORT
+
+if TYPE_CHECKING:
+    from fleet_tui.lifecycle.profile_check import CheckResult
+    from fleet_tui.programs.profile import Profile
+
+
+@cli.group(invoke_without_command=True)
+@click.option("--json", "as_json", is_flag=True, help="Print a JSON array.")
+@click.pass_context
+def profiles(context: click.Context, as_json: bool) -> None:
+    """List the programs that agents can run.
+
+    Shows the installed version, whether fleet-tui is tested with it, and the sources that its status is read from.
+
+    \b
+    Example:
+      fleet profiles check claude
+    """
+    if context.invoked_subcommand is not None:
+        return
+    found = open_fleet().profiles.all()
+    if as_json:
+        from fleet_tui.faces.plain import profile_record
+
+        say_json([profile_record(one) for one in found], indent=2)
+        return
+    for one in found:
+        profile = one.profile
+        if one.version:
+            say(f"{profile.name:<10} {one.version:<28} {_TESTED[one.is_proven]:<15} {' '.join(one.signs)}")
+        else:
+            say(f"{profile.name:<10} {_missing(profile)}")
+        for problem in profile.problems:
+            say(f"{'':<10} ! {problem}")
+
+
+_TESTED = {True: "tested", False: "untested version", None: "untested"}
+
+
+def _missing(profile: Profile) -> str:
+    if not profile.program:
+        return "has no program"
+    return f"not installed; {profile.install_hint or f'no {profile.program} on PATH'}"
+
+
+@profiles.command()
+@click.argument("name", shell_complete=complete_profiles)
+@click.option("-p", "--prompt", default="", help="Also send this prompt, which may cost money.")
+@click.option(
+    "--timeout",
+    type=click.FloatRange(min=1),
+    default=30.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="Wait at most this long for a status.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def check(name: str, prompt: str, timeout: float, as_json: bool) -> None:
+    """Check a program in a scratch repository.
+
+    Starts the program and shows which sources of its status work.
+
+    \b
+    Example:
+      fleet profiles check claude --prompt "Say hello"
+    """
+    fleet = open_fleet()
+    result = fleet.profiles.check(name, prompt=prompt, seconds=timeout)
+    signs = fleet.profiles.signs(name)
+    if as_json:
+        say_json(asdict(result) | {"signs": signs}, indent=2)
+    else:
+        _show(result, signs)
+    if result.status in ("unknown", "exited", "starting", "working"):
+        raise FleetError(
+            f"{name} was still {result.status} after {result.seconds} s", hint="its screen above may show why"
+        )
+
+
+def _show(result: CheckResult, signs: list[str]) -> None:
+    detail = ", ".join(filter(None, (result.detail, result.text)))
+    say(f"{result.profile} {result.version}: {result.status} after {result.seconds} s" + (f" ({detail})" if detail else ""))  # fmt: skip
+    names = {"reports": REPORT}
+    shown = {names.get(sign, sign) for sign in signs} | {"launcher"}
+    for sign in [*signs, *(source for source in result.spoke if source not in shown)]:
+        said = result.spoke.get(names.get(sign, sign), "")
+        say(f"  {'✓' if said else '–'} {sign:<8} {said or 'not seen'}")
+    if result.status in ("unknown", "exited", "starting", "working"):
+        for line in result.lines:
+            say(f"  | {line}")

@@ -1,0 +1,299 @@
+"""Show agents: list, peek, logs, attach and why."""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+import sys
+import time
+from typing import TYPE_CHECKING
+
+import click
+
+from fleet_tui.cli.group import (
+    cli,
+    in_color,
+    is_output_closed,
+    refreshed_fleet,
+    say,
+    say_json,
+    terminal_size,
+    warn_unwritable,
+)
+from fleet_tui.cli.options import json_option, name_argument
+from fleet_tui.cli.sampling import primed
+from fleet_tui.errors import FleetError, NotFound, UsageError
+from fleet_tui.text import block, to_json
+
+if TYPE_CHECKING:
+    from fleet_tui.fleet import Fleet
+    from fleet_tui.models import Agent
+    from fleet_tui.prompting.why import StatusExplanation
+
+PIPED_WIDTH = 400
+"""The width of a table that is not printed on a terminal; no name is cut."""
+
+
+@cli.command("list")
+@click.option("-g", "--grouped", is_flag=True, help="Group by batch.")
+@click.option("-a", "--all", "everywhere", is_flag=True, help="List the agents of all projects.")
+@click.option("-w", "--watch", is_flag=True, help="Refresh every second until Ctrl+C.")
+@click.option("--json", "as_json", is_flag=True, help="Print a JSON array.")
+@click.option(
+    "--repair", is_flag=True, help="First rebuild a damaged store and look for lost or moved worktrees."
+)
+def list_(grouped: bool, everywhere: bool, watch: bool, as_json: bool, repair: bool) -> None:
+    """List the agents of this project, running and ended. Short: fleet l.
+
+    \b
+    Example:
+      fleet list --all --watch
+    """
+    if repair:
+        _rebuild()
+    fleet = refreshed_fleet()
+    if repair:
+        for line in fleet.repair():
+            say(line, err=True)
+    if watch:
+        _watch(fleet, grouped=grouped, everywhere=everywhere)
+        return
+    color = not as_json and in_color(fleet)
+    # Colors are decided already; click would strip them wherever there is no terminal.
+    click.echo(
+        _listing(fleet, grouped=grouped, everywhere=everywhere, color=color, as_json=as_json), color=True
+    )
+    warn_unwritable(fleet)
+    _warn_damaged(fleet)
+
+
+def _rebuild() -> None:
+    """Rebuild a damaged store before it is opened."""
+    from fleet_tui.fleet import Fleet
+
+    for line in Fleet.rebuild():
+        say(f"fleet: {line}", err=True)
+
+
+def _warn_damaged(fleet: Fleet) -> None:
+    for name in fleet.damaged():
+        say(f"fleet: the record of {name} is damaged (fleet list --repair restores it)", err=True)
+
+
+def _listing(fleet: Fleet, *, grouped: bool, everywhere: bool, color: bool, as_json: bool = False) -> str:
+    from fleet_tui.cli.table import agent_table
+    from fleet_tui.faces.plain import AgentDetails, agent_record
+    from fleet_tui.models import PromptSummary, Status
+
+    # `fleet trash` lists killed agents.
+    agents = [agent for agent in fleet.agents(everywhere=everywhere) if agent.status is not Status.KILLED]
+    usage = fleet.usage(agents, primed()) if any(not agent.has_ended for agent in agents) else {}
+    spent, prompts, problems = (
+        fleet.spending(agents),
+        fleet.prompts.counts(),
+        fleet.worktrees.link_problems(agents),
+    )
+    listed = [
+        AgentDetails(
+            agent,
+            usage.get(agent.id),
+            spent.get(agent.id),
+            prompts.get(agent.id, PromptSummary()),
+            problems.get(agent.id, ""),
+        )
+        for agent in agents
+    ]
+    if as_json:
+        return to_json([agent_record(details) for details in listed], indent=2)
+    if not agents:
+        return _no_agents(fleet, everywhere=everywhere)
+    width = (terminal_size() or (PIPED_WIDTH, 0))[0]
+    return agent_table(listed, now=time.time(), width=width, color=color, grouped=grouped)
+
+
+def _no_agents(fleet: Fleet, *, everywhere: bool) -> str:
+    from fleet_tui.models import Status
+
+    others = [agent for agent in fleet.agents(everywhere=True) if agent.status is not Status.KILLED]
+    if others and not everywhere:
+        return "No agents in this project (fleet list -a lists those of all projects)"
+    if fleet.trash.agents(everywhere=everywhere):
+        return "No agents (fleet undo restores the last kill, fleet trash lists all killed agents)"
+    return 'No agents yet (start one: fleet create BRANCH -p "what to do")'
+
+
+def _watch(fleet: Fleet, *, grouped: bool, everywhere: bool) -> None:
+    from fleet_tui.cli.table import fitted
+
+    if not sys.stdout.isatty():
+        raise UsageError("--watch needs a terminal", hint="omit it, or call fleet list --json in a loop")
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, _exit_on_signal)
+    color = in_color(fleet)
+    sys.stdout.write("\x1b[?1049h\x1b[?25l")
+    try:
+        while True:
+            fleet.refresh()
+            text = _listing(fleet, grouped=grouped, everywhere=everywhere, color=color)
+            lines = fitted(text.split("\n"), (terminal_size() or (0, 24))[1])
+            sys.stdout.write("\x1b[H" + "\x1b[K\n".join(lines) + "\x1b[K\x1b[J")
+            sys.stdout.flush()
+            time.sleep(1.0)
+    except KeyboardInterrupt:
+        pass
+    finally:
+        # The terminal may have hung up.
+        with contextlib.suppress(OSError):
+            sys.stdout.write("\x1b[?25h\x1b[?1049l")
+            sys.stdout.flush()
+
+
+def _exit_on_signal(number: int, _frame: object) -> None:
+    raise SystemExit(128 + number)
+
+
+@cli.command()
+@name_argument
+def peek(branch: str) -> None:
+    """Print an agent's screen as text.
+
+    \b
+    Example:
+      fleet peek fix-login
+    """
+    fleet = refreshed_fleet()
+    lines = fleet.peek(fleet.find(branch))
+    while lines and not lines[-1].strip():
+        lines.pop()
+    for line in lines or [""]:
+        say(line)
+
+
+@cli.command()
+@name_argument
+@click.option(
+    "-n", "--lines", type=click.IntRange(min=0), default=None, help="Number of lines; default: ui.log_lines."
+)
+@click.option(
+    "-f", "--follow", is_flag=True, help="Print new output until the agent ends or you press Ctrl+C."
+)
+@click.option("--raw", is_flag=True, help="Print every byte, with escape sequences.")
+def logs(branch: str, lines: int | None, follow: bool, raw: bool) -> None:
+    """Print an agent's output as readable text.
+
+    \b
+    Example:
+      fleet logs fix-login --follow
+    """
+    fleet = refreshed_fleet()
+    agent = fleet.find(branch)
+    if raw:
+        _raw_logs(fleet, agent, follow=follow)
+        return
+    count = fleet.config().log_lines if lines is None else lines
+    if not follow:
+        for line in fleet.logs(agent, count, _warn_without_screen):
+            say(block(line))
+    else:
+        with contextlib.suppress(KeyboardInterrupt):
+            for line in fleet.follow(agent, count, _wait_for_output):
+                say(block(line))
+
+
+def _warn_without_screen(error: FleetError) -> None:
+    say(f"fleet: {error.message} (the lines on its screen are missing)", err=True)
+
+
+def _wait_for_output(seconds: float) -> None:
+    """Wait for more output; stop when our reader is gone, even if the agent stays quiet."""
+    if is_output_closed(seconds):
+        raise BrokenPipeError
+
+
+def _raw_logs(fleet: Fleet, agent: Agent, *, follow: bool) -> None:
+    for data in fleet.raw_output(agent, follow=follow, rest=_wait_for_output):
+        sys.stdout.buffer.write(data)
+        sys.stdout.buffer.flush()
+
+
+@cli.command()
+@name_argument
+def attach(branch: str) -> int:
+    """Work in an agent's terminal. Ctrl+Q detaches and leaves the agent running.
+
+    \b
+    Example:
+      fleet attach fix-login
+    """
+    from fleet_tui.cli.attach.attachment import attach as attach_to
+
+    fleet = refreshed_fleet()
+    agent = fleet.find(branch)
+    if agent.has_ended:
+        raise NotFound(
+            f"{agent.name} has ended, it is {agent.status}",
+            hint=f"fleet revive {agent.name} starts it again, fleet logs {agent.name} shows its output",
+        )
+    outcome = attach_to(agent.name, fleet.run_folder(agent), fleet.lock_file(agent))
+    fleet.mark_seen([agent])
+    return 128 + outcome.signal if outcome.signal else 0
+
+
+@cli.command()
+@name_argument
+@click.option(
+    "--wrong",
+    metavar="STATUS",
+    help="Report the right status: saves the screen and the evidence as a test case.",
+)
+@click.option(
+    "--kind",
+    default="",
+    metavar="KIND",
+    help="With --wrong blocked: permission, question, trust, login or menu.",
+)
+@json_option
+def why(branch: str, wrong: str | None, kind: str, as_json: bool) -> None:
+    """Explain an agent's status.
+
+    Shows which source set it, on what evidence and since when, and which other sources agree or disagree.
+
+    \b
+    Examples:
+      fleet why fix-login
+      fleet why fix-login --wrong idle
+    """
+    from fleet_tui.faces.plain import why_record
+
+    fleet = refreshed_fleet()
+    if wrong:
+        say(f"saved as {fleet.report_wrong(fleet.find(branch), wrong, kind)}")
+        return
+    if kind:
+        raise UsageError("--kind needs --wrong blocked", hint="for example: --wrong blocked --kind question")
+    found = fleet.why(fleet.find(branch))
+    if as_json:
+        say_json(why_record(found), indent=2)
+        return
+    for label, value in _facts(found):
+        say(f"{label:10} {value}")
+
+
+def _facts(found: StatusExplanation) -> list[tuple[str, str]]:
+    facts = [("status", found.status + (f", {found.detail}" if found.detail else ""))]
+    if found.source:
+        facts.append(("source", found.source + (f": {found.rule}" if found.rule else "")))
+    if found.text:
+        facts.append(("text", found.text))
+    facts += [("choice", f"{number}  {label}") for number, label in found.choices]
+    if found.at:
+        facts.append(("since", time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(found.at))))
+    if found.quiet_for is not None:
+        facts.append(("quiet", f"no output for {found.quiet_for:.0f} s"))
+    if found.lost_output:
+        facts.append(("lost", f"{found.lost_output} bytes of its output were not kept: no space left"))
+    for sign in found.others:
+        word = "agrees" if sign.status == found.status else "disagrees"
+        more = ": ".join(filter(None, (sign.rule, sign.text)))
+        facts.append((word, f"{sign.source} says {sign.status}" + (f" ({more})" if more else "")))
+    return facts

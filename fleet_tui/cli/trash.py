@@ -1,0 +1,192 @@
+"""Show the trash, empty it, and undo kills."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+import click
+
+from fleet_tui.cli.completion import complete_killed
+from fleet_tui.cli.group import cli, confirm, refreshed_fleet, say, say_columns, say_json, shortened
+from fleet_tui.quantities import age, counted, file_size
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from fleet_tui.fleet import Fleet
+    from fleet_tui.models import Agent, TrashItem, TrashReport
+
+NAMED_FILES = 8
+"""Files that one line names; the others are counted."""
+
+
+@cli.command()
+@click.argument("agent", default="", shell_complete=complete_killed)
+@click.option("-a", "--all", "everywhere", is_flag=True, help="Look in all projects.")
+def undo(agent: str, everywhere: bool) -> None:
+    """Undo the last kill, or restore the named agent.
+
+    \b
+    Example:
+      fleet undo fix-login
+    """
+    fleet = refreshed_fleet()
+    named = [fleet.trash.find(agent, everywhere=everywhere)] if agent else []
+    restored = fleet.undo(named, everywhere=everywhere)
+    here = fleet.project()
+    rows = []
+    for one, note in restored:
+        notes = [note] if note else []
+        notes += [f"project {one.project}"] if one.project != here else []
+        rows.append((one.name, one.status, one.worktree + (f"  ({', '.join(notes)})" if notes else "")))
+    say_columns(rows)
+    start = "; ".join(f"fleet revive {back.name}" for back, _ in restored[:5])
+    again = "it" if len(restored) == 1 else "them"
+    say(f"to start {again} again: {start}" + (" …" if len(restored) > 5 else ""), err=True)
+
+
+@cli.command()
+@click.option("-a", "--all", "everywhere", is_flag=True, help="Include all projects.")
+@click.option(
+    "--empty",
+    is_flag=True,
+    help="Delete the worktrees. Work is saved under refs/fleet/trash, small ignored files in an archive.",
+)
+@click.option(
+    "--prune-branches",
+    is_flag=True,
+    help="Delete branches of killed agents that have no commits of their own; undo restores them.",
+)
+@click.option("-f", "--force", is_flag=True, help="Do not ask for confirmation.")
+@click.option("--json", "as_json", is_flag=True, help="Print a JSON array.")
+def trash(everywhere: bool, empty: bool, prune_branches: bool, force: bool, as_json: bool) -> None:
+    """List the worktrees of killed agents, or delete them.
+
+    \b
+    Example:
+      fleet trash --empty
+    """
+    from fleet_tui.faces.plain import trash_record
+
+    fleet = refreshed_fleet()
+    if prune_branches:
+        _prune(fleet, everywhere=everywhere, force=force)
+        if not empty:
+            return
+    agents = fleet.trash.agents(everywhere=everywhere)
+    if not (empty and agents):
+        found = fleet.trash.report(agents)
+        archives = fleet.trash.archives(everywhere=everywhere)
+        if as_json:
+            say_json([trash_record(item) for item in found.items], indent=2)
+            return
+        for line in trash_lines(found, archives, now=time.time()):
+            say(line)
+        idle = [] if empty else fleet.trash.idle_branches(everywhere=everywhere)
+        if idle:
+            names = shortened([agent.branch for agent in idle])
+            say(
+                f"{counted(len(idle), 'branch', 'branches')} of killed agents without commits of their own: {names} "
+                "(fleet trash --prune-branches deletes them)"
+            )
+        return
+    if not force:
+        confirm(_question(fleet, agents), flag="--force")
+    for agent, ref in fleet.trash.empty(agents):
+        say(f"{agent.name}  " + (f"deleted, its last state saved as {ref}" if ref else "already gone"))
+
+
+def _prune(fleet: Fleet, *, everywhere: bool, force: bool) -> None:
+    idle = fleet.trash.idle_branches(everywhere=everywhere)
+    if idle and not force:
+        names = shortened([agent.branch for agent in idle])
+        confirm(f"Delete {counted(len(idle), 'branch', 'branches')} ({names})?", flag="--force", default=True)
+    for agent, ref in fleet.trash.prune_branches(idle):
+        say(f"{agent.branch}  deleted, saved as {ref}")
+    if not idle:
+        say("no killed agent has a branch without commits of its own")
+
+
+def _question(fleet: Fleet, agents: Sequence[Agent]) -> str:
+    """Ask to delete, and name the files that are not saved."""
+    large = [one for item in fleet.trash.report(agents).items for one in item.contents.too_large]
+    question = f"Delete {counted(len(agents), 'worktree')}?"
+    if large:
+        shown = shortened([f"{one.path} {file_size(one.size)}" for one in large])
+        question += f" Not saved because too large: {shown}."
+    return question
+
+
+# ── what is in the trash ────────────────────────────────────────────────────────────────────────────────────────
+
+
+def trash_lines(found: TrashReport, archives: Sequence[tuple[Path, float]] = (), *, now: float) -> list[str]:
+    """Killed agents: where their worktrees are, until when, what they hold and what keeps them in the trash."""
+    from fleet_tui.cli.table import aligned
+
+    rows = [
+        (
+            item.agent.name,
+            f"{age(now - (item.agent.ended_at or now))} ago",
+            file_size(item.contents.size),
+            _departure(item, now),
+            item.agent.trash,
+        )
+        for item in found.items
+    ]
+    text: list[str] = []
+    for line, item in zip(aligned(rows), found.items, strict=True):
+        text += [line, *(f"    {detail}" for detail in _details(item, now))]
+    for archive, goes_at in archives:
+        text.append(f"archive of ignored files, deleted {_in(goes_at - now)}: {archive}")
+    total = f"{len(found.items)} in the trash"
+    if not found.items:
+        return [*text, total]
+    total += " (fleet undo restores the last kill, fleet undo NAME one agent)"
+    rule = "Deleted worktrees are saved under refs/fleet/trash, without ignored files."
+    return [*text, total, rule, *_over_limit(found)]
+
+
+def _departure(item: TrashItem, now: float) -> str:
+    if item.contents.saved:
+        return "partly deleted"
+    if item.contents.obstacles or not item.agent.trash:
+        return "stays"
+    return "deleted next" if item.is_over else f"deleted {_in(item.goes_at - now)}"
+
+
+def _in(seconds: float) -> str:
+    return f"in {age(seconds)}" if seconds > 0 else "next"
+
+
+def _details(item: TrashItem, now: float) -> Iterator[str]:
+    contents = item.contents
+    stays = contents.obstacles or not item.agent.trash
+    if contents.saved:
+        yield f"saved as {contents.saved}; fleet trash --empty deletes the rest"
+    if contents.uncommitted:
+        yield f"uncommitted: {_some(contents.uncommitted)}"
+    if contents.kept:
+        when = "" if stays else f", deleted {_in(item.goes_at - now)}"
+        yield f"ignored{when}: {_some([f'{one.path} {file_size(one.size)}' for one in contents.kept])}"
+    if contents.too_large:
+        too_large = _some([f"{one.path} {file_size(one.size)}" for one in contents.too_large])
+        yield f"ignored and too large to save: {too_large}"
+    for text, hint in contents.obstacles:
+        yield f"stays: {text}" + (f" ({hint})" if hint else "")
+
+
+def _some(names: Sequence[str]) -> str:
+    left = len(names) - NAMED_FILES
+    return ", ".join(names[:NAMED_FILES]) + (f" and {left} more" if left > 0 else "")
+
+
+def _over_limit(found: TrashReport) -> list[str]:
+    if found.size <= found.limit:
+        return []
+    return [
+        f"The trash of all projects is over its limit: {file_size(found.size)} of {file_size(found.limit)} (fleet.trash_mb). "
+        "The next create deletes the oldest worktrees; none is deleted on its first day."
+    ]

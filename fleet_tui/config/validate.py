@@ -1,0 +1,65 @@
+"""Validate a project's configuration beyond its syntax: files, programs and folders that it names."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from fleet_tui import paths
+from fleet_tui.config.load import load
+from fleet_tui.config.settings import Config, worktrees
+from fleet_tui.errors import FleetError
+from fleet_tui.names import is_pattern
+
+
+def validate(project: Path) -> list[str]:
+    """The problems of a project's configuration, one line each."""
+    try:
+        config = load(project, trusted=True)
+    except FleetError as error:
+        return [error.message]
+    found = [*config.warnings, *_rule_problems(config)]
+    found += [
+        f"setup.credential_files: {name} {problem}"
+        for name in config.credential_files
+        if (problem := _credential_problem(name, project))
+    ]
+    return found + _agent_problems(config) + _folder_problems(worktrees(config, project))
+
+
+def _credential_problem(name: str, project: Path) -> str:
+    if ".." in Path(name).parts or not (project / name).is_relative_to(project):
+        return "is outside the repository and is not copied"
+    return "" if is_pattern(name) or (project / name).exists() else f"does not exist in {project}"
+
+
+def _rule_problems(config: Config) -> list[str]:
+    if not config.approve_rules:
+        return []
+    from fleet_tui.permissions.rules import problems
+
+    return problems(config.approve_rules)
+
+
+def _agent_problems(config: Config) -> list[str]:
+    import shutil
+
+    name = config.agent_default
+    shipped = Path(__file__).parents[1] / "programs" / "profiles"
+    has_profile = name == Path(name).name and any(
+        (folder / f"{name}.toml").is_file() for folder in (shipped, paths.user_profiles())
+    )
+    if has_profile or (name and shutil.which(Path(name).expanduser())):
+        return []
+    return [f"agent.default: no profile or program {name!r}"]
+
+
+def _folder_problems(folder: Path) -> list[str]:
+    existing = folder
+    while not os.path.lexists(existing) and existing != existing.parent:
+        existing = existing.parent
+    if not existing.is_dir():
+        return [f"cannot create worktrees in {folder}: {existing} is not a folder"]
+    if not os.access(existing, os.W_OK | os.X_OK):
+        return [f"cannot create worktrees in {folder}: {existing} is not writable"]
+    return []

@@ -1,0 +1,100 @@
+"""The event log of one run, events.jsonl: what the holder observed, numbered, for reconciling and the next server."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import stat
+from pathlib import Path
+from typing import Any
+
+WAITING_MOST = 1000
+"""Events kept in memory while they cannot be written."""
+
+
+class EventLog:
+    """Appends numbered events to events.jsonl. A full disk delays events and stops nothing."""
+
+    def __init__(self, folder: Path) -> None:
+        self._path = folder / "events.jsonl"
+        self._waiting: list[bytes] = []
+        _, earlier = read_events(folder, 0)
+        self._next = max((event["seq"] for event in earlier), default=0) + 1
+        self._descriptor = -1
+        self._open()
+
+    def _open(self) -> bool:
+        try:
+            self._descriptor = os.open(
+                self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600
+            )
+        except OSError:
+            return False
+        self._heal()
+        return True
+
+    def _heal(self) -> None:
+        """End a partial line that a killed writer may have left."""
+        size = os.fstat(self._descriptor).st_size
+        if size and self._path.read_bytes()[-1:] != b"\n":
+            self._waiting.insert(0, b"\n")
+
+    def append(self, kind: str, at: float, **data: Any) -> None:
+        line = json.dumps({"seq": self._next, "at": at, "kind": kind, "data": data}) + "\n"
+        self._next += 1
+        self._waiting.append(line.encode())
+        self.flush()
+
+    def flush(self) -> None:
+        if self._descriptor < 0 and not self._open():
+            del self._waiting[WAITING_MOST:]
+            return
+        while self._waiting:
+            line = self._waiting[0]
+            try:
+                written = os.write(self._descriptor, line)
+            except OSError:
+                del self._waiting[WAITING_MOST:]
+                return
+            if written < len(line):
+                self._waiting[0] = b"\n" + line
+                return
+            self._waiting.pop(0)
+
+
+def read_events(folder: Path, offset: int) -> tuple[int, list[dict[str, Any]]]:
+    """Read complete events from a byte offset on; returns the offset to continue from, and the events."""
+    try:
+        descriptor = os.open(folder / "events.jsonl", os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError as error:
+        if error.errno not in {errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENXIO}:
+            raise
+        return offset, []
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        # An agent may have put a pipe there, which would block, or a device, which never ends.
+        os.close(descriptor)
+        return offset, []
+    with os.fdopen(descriptor, "rb") as file:
+        file.seek(offset)
+        data = file.read()
+    end = data.rfind(b"\n") + 1
+    events = []
+    for line in data[:end].splitlines():
+        try:
+            event = json.loads(line)
+        except (ValueError, RecursionError):
+            continue
+        if _is_event(event):
+            events.append(event)
+    return offset + end, events
+
+
+def _is_event(event: Any) -> bool:
+    return (
+        isinstance(event, dict)
+        and isinstance(event.get("seq"), int)
+        and isinstance(event.get("at"), int | float)
+        and isinstance(event.get("kind"), str)
+        and isinstance(event.get("data"), dict)
+    )

@@ -1,0 +1,140 @@
+"""Records in a run's folder: who holds the agent, its stray processes, how the run ended, and what headless runs left.
+
+A holder writes them, faces only read them. Nothing here talks to a socket, a terminal or the store.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any, TypeVar
+
+from fleet_tui.fast_dataclasses import asdict, dataclass, known, replace
+from fleet_tui.system import files
+
+RECORD_SIZE = 4096
+"""Bytes reserved at the start, so that the end can be recorded on a full disk."""
+
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Holder:
+    """holder.json: who holds an agent, written once its program has been started."""
+
+    agent: str
+    run: int
+    keeper_pid: int
+    keeper_started: int
+    """Clock ticks since boot; with the pid it identifies one process."""
+    pid: int
+    socket: str
+    boot_id: str
+    started_at: float
+    version: str = ""
+    terminal: tuple[int, ...] = ()
+    """Of the program; see `identity.terminal`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Strays:
+    """strays.json: descendants without the agent's mark; if the keeper is killed, only this says whose they are."""
+
+    processes: tuple[tuple[int, int], ...] = ()
+    """Pid and start time of each."""
+
+
+@dataclass(frozen=True, slots=True)
+class Exit:
+    """exit.json: how a run ended."""
+
+    cause: str
+    """exited: by itself; stop, kill: on request; shutdown: the keeper was told to end; failed: it never started."""
+    at: float
+    code: int | None = None
+    signal: int | None = None
+    reason: str = ""
+    """For failed: what went wrong."""
+    lost_output: int = 0
+    """Bytes of output missing in the transcript."""
+    survivors: tuple[int, ...] = ()
+    """Processes that could not be ended."""
+
+
+@dataclass(frozen=True, slots=True)
+class HeadlessSession:
+    """session.json of a headless run: its program's id of the conversation, for the next run."""
+
+    session_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class Killed:
+    """killed.json: exists from the kill of an agent until it is undone, so that a lost store can be rebuilt."""
+
+    at: float
+
+
+def write_record(path: Path, record: Any) -> None:
+    """Write a record atomically.
+
+    Without fsync, which may take seconds on a busy disk: after a power cut only the end of a run matters.
+    """
+    files.replace(path, json.dumps(asdict(record)).encode())
+
+
+def read_record(path: Path, kind: type[T]) -> T | None:
+    """The record, or None when it is missing or invalid."""
+    try:
+        values = json.loads(files.read(path))
+    except (OSError, ValueError, RecursionError):
+        return None
+    if not isinstance(values, dict):
+        return None
+    try:
+        return kind(**known(kind, values))
+    except TypeError:
+        return None
+
+
+def read_holder(folder: Path) -> Holder | None:
+    found = read_record(folder / "holder.json", Holder)
+    if found is None:
+        return None
+    # JSON has no tuples, and a damaged file may have anything there.
+    terminal: Any = found.terminal
+    return replace(found, terminal=tuple(terminal) if isinstance(terminal, list) else ())
+
+
+def read_strays(folder: Path) -> frozenset[tuple[int, int]]:
+    found = read_record(folder / "strays.json", Strays)
+    try:
+        return (
+            frozenset((int(pid), int(started)) for pid, started in found.processes) if found else frozenset()
+        )
+    except (TypeError, ValueError):
+        return frozenset()
+
+
+def read_exit(folder: Path) -> Exit | None:
+    return read_record(folder / "exit.json", Exit)
+
+
+class ExitRecord:
+    """Reserves space for exit.json while the disk has some."""
+
+    def __init__(self, folder: Path) -> None:
+        self._path = folder / "exit.json"
+        self._reserved = folder / "exit.reserved"
+        self._descriptor = os.open(self._reserved, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        os.write(self._descriptor, b" " * RECORD_SIZE)
+
+    def write(self, record: Exit) -> None:
+        data = json.dumps(asdict(record)).encode()
+        if len(data) > RECORD_SIZE:
+            data = json.dumps(asdict(record) | {"reason": record.reason[:500], "survivors": ()}).encode()
+        os.pwrite(self._descriptor, data.ljust(RECORD_SIZE), 0)
+        os.fsync(self._descriptor)
+        os.replace(self._reserved, self._path)  # noqa: PTH105 - a rename within one folder; pathlib adds nothing

@@ -1,0 +1,1 @@
+"""Codex: readers of its event stream and its records."""

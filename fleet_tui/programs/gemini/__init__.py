@@ -1,0 +1,1 @@
+"""Gemini CLI: readers of its event stream and its records."""

@@ -1,0 +1,1 @@
+"""Qwen Code: readers of its event stream and its records."""

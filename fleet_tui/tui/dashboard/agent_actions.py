@@ -1,0 +1,151 @@
+"""Work on the selected agent: why, logs, attach, shell, editor, copy, rename, move to another batch."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from fleet_tui import selection
+from fleet_tui.models import Agent
+from fleet_tui.tui.dashboard.display import Display
+from fleet_tui.tui.dashboard.fleet_view import FleetView
+from fleet_tui.tui.dashboard.outside import FLEET, ExternalPrograms
+from fleet_tui.tui.dashboard.worker_requests import WorkerRequests, names_of
+from fleet_tui.tui.dialogs.confirm import ConfirmInput
+from fleet_tui.tui.dialogs.external_editor import editor
+from fleet_tui.tui.dialogs.logs import LogScreen
+from fleet_tui.tui.dialogs.why import WhyDialog, WrongDialog
+from fleet_tui.tui.widgets.lines import clean
+
+if TYPE_CHECKING:
+    from fleet_tui.prompting.why import StatusExplanation
+
+
+class AgentActions:
+    """One agent."""
+
+    def __init__(
+        self, view: FleetView, display: Display, requests: WorkerRequests, outside: ExternalPrograms
+    ) -> None:
+        self._view = view
+        self._display = display
+        self._requests = requests
+        self._outside = outside
+        self._seen: set[str] = set()
+
+    def mark_seen(self, agent: Agent) -> None:
+        """Record that the user has looked at a finished agent, once for each time it finishes."""
+        moment = f"{agent.id}@{agent.evidence.at if agent.evidence else 0}"
+        if moment not in self._seen:
+            self._seen.add(moment)
+            self._requests.ask("", "mark_seen", [agent.id])
+
+    # ── looking ─────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def why(self) -> None:
+        agent = self._view.agent
+        if agent is None:
+            return
+
+        async def work() -> None:
+            why: StatusExplanation = await self._requests.call("why", agent.id)
+            self._display.open(
+                WhyDialog(agent, why, self._display.now),
+                lambda is_wrong: self._report_wrong(agent) if is_wrong else None,
+            )
+
+        self._requests.start(work())
+
+    def _report_wrong(self, agent: Agent) -> None:
+        async def work(right: str, kind: str) -> None:
+            file: Path = await self._requests.call("report_wrong", agent.id, right, kind)
+            self._display.notify(clean(str(file)), title="saved, for a test", timeout=8)
+
+        self._display.open(
+            WrongDialog(agent),
+            lambda chosen: self._requests.start(work(*chosen)) if chosen is not None else None,
+        )
+
+    def logs(self) -> None:
+        agent = self._view.agent
+        if agent is not None:
+            self._display.open(LogScreen(agent, self._read_log))
+
+    async def _read_log(self, agent_id: str, count: int) -> list[str]:
+        lines: list[str] = await self._requests.call("logs", agent_id, count)
+        return lines
+
+    # ── other programs ──────────────────────────────────────────────────────────────────────────────────────────
+
+    def attach(self) -> None:
+        agent = self._view.agent
+        if agent is not None:
+            self._outside.run(lambda: [*FLEET, "attach", agent.id])
+
+    def shell(self) -> None:
+        agent = self._view.agent
+        if agent is not None:
+            self._outside.run(lambda: [os.environ.get("SHELL") or "/bin/sh"], agent.worktree)
+
+    def editor(self) -> None:
+        agent = self._view.agent
+        if agent is not None:
+            self._outside.run(lambda: [*editor(), agent.worktree], agent.worktree)
+
+    def copy_path(self) -> None:
+        self._copy("path", lambda agent: agent.worktree)
+
+    def copy_branch(self) -> None:
+        self._copy("branch", lambda agent: agent.branch)
+
+    def _copy(self, what: str, of: Callable[[Agent], str]) -> None:
+        if self._view.agent is not None:
+            text = of(self._view.agent)
+            self._display.app.copy_to_clipboard(text)
+            self._display.notify(clean(text), title=f"copied the {what}", timeout=3)
+
+    # ── names ───────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def rename(self) -> None:
+        agent = self._view.agent
+        if agent is None:
+            self._display.warn("no agent selected")
+            return
+
+        def rename(name: str | None) -> None:
+            if name and name != agent.name:
+                self._requests.ask(f"renamed {agent.name} to {name}", "rename", agent.id, name)
+
+        self._display.open(
+            ConfirmInput(
+                "Rename", "The branch keeps its name.", label="name", value=agent.name, does="rename"
+            ),
+            rename,
+        )
+
+    def move(self) -> None:
+        """Move the marked agents to another batch."""
+        targets = self._view.targets
+        if not targets:
+            self._display.warn("no agent selected")
+            return
+        batches = self._batches(targets[0].project)
+
+        def move(name: str | None) -> None:
+            if name:
+                batch = batches.get(name, name)
+                ids = [agent.id for agent in targets]
+                self._requests.ask(f"moved {names_of(targets)} to {name}", "move_to_batch", ids, batch)
+                self._view.unmark()
+
+        says = f"A new name makes a new batch. There are: {', '.join(batches)}"
+        of_first = targets[0].batch
+        here = next((name for name, batch in batches.items() if batch == of_first), of_first)
+        self._display.open(ConfirmInput("Move to batch", says, label="batch", value=here, does="move"), move)
+
+    def _batches(self, project: str) -> dict[str, str]:
+        """The batches of a project by their names in the list; by their ids where two have the same name."""
+        named = selection.batch_names(self._view.state.agents)
+        return {name: batch for (place, batch), name in named.items() if place == project}

@@ -1,0 +1,111 @@
+"""Move in the list and decide what it shows: folding, marks, order, filter."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from fleet_tui.models import Agent, Status
+from fleet_tui.tui.dashboard.display import Display
+from fleet_tui.tui.dashboard.fleet_view import FleetView
+from fleet_tui.tui.widgets.lines import clean
+from fleet_tui.tui.widgets.statuses import NEEDY
+
+
+class ListActions:
+    """The keys of the list."""
+
+    def __init__(
+        self,
+        view: FleetView,
+        display: Display,
+        *,
+        step_summary: Callable[[int], bool],
+        agents_in_panes: Callable[[], list[Agent]],
+        open_filter: Callable[[], None],
+    ) -> None:
+        self._view = view
+        self._display = display
+        self._step_summary = step_summary
+        self._agents_in_panes = agents_in_panes
+        self._open_filter = open_filter
+
+    # ── moving ──────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def select_next(self) -> None:
+        self._view.move(1)
+
+    def select_previous(self) -> None:
+        self._view.move(-1)
+
+    def select_first(self) -> None:
+        self._view.select_first()
+
+    def select_last(self) -> None:
+        self._view.select_last()
+
+    def select_next_needing(self) -> bool:
+        return self._select_needing(1)
+
+    def select_previous_needing(self) -> bool:
+        return self._select_needing(-1)
+
+    def _select_needing(self, step: int) -> bool:
+        """Go through an open summary first, then agents that wait for an answer, then those done or failed."""
+        if self._step_summary(step):
+            return True
+        self._unfold_needing()
+        if self._view.move(step, among=lambda agent: agent.status is Status.BLOCKED):
+            return True
+        if self._view.move(step, among=lambda agent: agent.status in NEEDY):
+            return True
+        self._display.notify("no agent needs you")
+        return False
+
+    def _unfold_needing(self) -> None:
+        agents = self._view.state.agents
+        self._view.unfold(
+            frozenset((agent.project, agent.batch) for agent in agents if agent.status in NEEDY)
+        )
+
+    def select_pane(self, number: int) -> None:
+        agents = self._agents_in_panes()
+        if number <= len(agents):
+            self._view.select(agents[number - 1].id)
+
+    # ── what is shown ───────────────────────────────────────────────────────────────────────────────────────────
+
+    def fold(self) -> None:
+        agent = self._view.agent
+        if agent is not None and self._view.shown.order == "batch":
+            self._view.toggle_fold((agent.project, agent.batch))
+
+    def unfold_all(self) -> None:
+        self._view.unfold()
+
+    def mark(self) -> None:
+        self._view.toggle_mark()
+
+    def mute(self) -> None:
+        """Mute the notices of the selected batch until the dashboard is left, or unmute them."""
+        agent = self._view.agent
+        if agent is not None:
+            is_muted = self._view.toggle_mute((agent.project, agent.batch))
+            now = "muted until you leave" if is_muted else "on again"
+            self._display.notify(f"notices of {clean(agent.batch)} are {now}")
+
+    def toggle_order(self) -> None:
+        self._view.set_order("need" if self._view.shown.order == "batch" else "batch")
+
+    def filter(self) -> None:
+        if self._has_any():
+            self._open_filter()
+
+    def toggle_needing_only(self) -> None:
+        if self._has_any():
+            self._view.toggle_needing_only()
+
+    def _has_any(self) -> bool:
+        """Whether there is an agent; a filter set before there is one would hide the first."""
+        if self._view.is_empty:
+            self._display.warn("no agents to filter")
+        return not self._view.is_empty

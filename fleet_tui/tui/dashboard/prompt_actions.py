@@ -1,0 +1,156 @@
+"""Prompt agents, change prompts that wait, and answer questions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from fleet_tui.fleet.prompts import AgentPrompts
+from fleet_tui.models import Agent, Receipt, ReceiptState, Status
+from fleet_tui.tui.dashboard.display import Display
+from fleet_tui.tui.dashboard.fleet_view import FleetView
+from fleet_tui.tui.dashboard.start_actions import PromptHistory
+from fleet_tui.tui.dashboard.worker_requests import WorkerRequests, names_of
+from fleet_tui.tui.dialogs.answer import OPEN, WHY, AnswerDialog
+from fleet_tui.tui.dialogs.prompt import PromptDialog
+from fleet_tui.tui.dialogs.queue import QueueDialog, Waiting
+from fleet_tui.tui.widgets.lines import clean
+
+
+class PromptActions:
+    """Prompts, receipts and answers."""
+
+    def __init__(
+        self,
+        view: FleetView,
+        display: Display,
+        requests: WorkerRequests,
+        prompts: PromptHistory,
+        *,
+        type_to_selected: Callable[[], None],
+        explain: Callable[[], None],
+        beside_selected: Callable[[], tuple[int, int]],
+    ) -> None:
+        self._view = view
+        self._display = display
+        self._requests = requests
+        self._prompts = prompts
+        self._type_to_selected = type_to_selected
+        self._explain = explain
+        self._beside_selected = beside_selected
+
+    # ── prompts ─────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def prompt(self, text: str = "") -> None:
+        targets = [agent for agent in self._view.targets if not agent.has_ended]
+        if not targets:
+            self._display.warn("no running agent selected")
+            return
+
+        def send(prompt: tuple[str, bool, bool] | None) -> None:
+            if prompt is not None:
+                self._requests.start(self._send(targets, *prompt))
+
+        def ask_rules(dialog: PromptDialog) -> None:
+            self._requests.start(self._load_rules(dialog, sorted({agent.profile for agent in targets})))
+
+        self._display.open(PromptDialog(targets, self._prompts.prompts(), text, ask_rules), send)
+
+    async def _load_rules(self, dialog: PromptDialog, profiles: Sequence[str]) -> None:
+        dialog.know(await self._requests.call("profiles.text_rules", profiles))
+
+    async def _send(self, targets: Sequence[Agent], text: str, now: bool, command: bool = False) -> None:
+        self._prompts.add(text)
+        more: dict[str, Any] = {"command": True} if command else {}
+        receipts: list[Receipt] = await self._requests.call(
+            "prompts.deliver", [agent.id for agent in targets], text, now=now, **more
+        )
+        refused = [receipt for receipt in receipts if receipt.state == ReceiptState.REFUSED]
+        taken = [agent for agent, receipt in zip(targets, receipts, strict=True) if receipt not in refused]
+        reasons = {receipt.reason for receipt in receipts if receipt.state == ReceiptState.QUEUED}
+        notes = "; ".join(sorted({receipt.note for receipt in receipts if receipt.note}))
+        if taken:
+            who = names_of(taken)
+            why = f" ({reasons.pop()})" if len(reasons) == 1 and reasons != {""} else ""
+            words = f"queued: {who} gets it when idle{why}" if reasons or why else f"sent to {who}"
+            self._display.notify(f"{words}; {notes}" if notes else words)
+        if refused:
+            who = names_of([agent for agent in targets if agent not in taken])
+            self._display.fail(refused[0].reason, title=f"refused by {who}")
+
+    def queue(self) -> None:
+        agent = self._view.agent
+        if agent is None:
+            self._display.warn("no agent selected")
+            return
+
+        async def work() -> None:
+            queue: AgentPrompts = await self._requests.call("prompts.queue", agent.id)
+            shown = [
+                Waiting(entry["prompt"], entry["text"], entry.get("reason", "")) for entry in queue.waiting
+            ]
+            dialog = QueueDialog(agent, list(queue.given), shown)
+            self._display.open(dialog, lambda chosen: self._change_queue(agent, chosen))
+
+        self._requests.start(work())
+
+    def _change_queue(self, agent: Agent, chosen: tuple[str, Waiting] | None) -> None:
+        if chosen is None:
+            return
+        what, waiting = chosen
+        if what == "cancel":
+            self._requests.ask("prompt cancelled", "prompts.cancel", agent.id, waiting.id)
+            return
+
+        def reword(prompt: tuple[str, bool, bool] | None) -> None:
+            if prompt is not None:
+                self._requests.ask("prompt changed", "prompts.reword", agent.id, waiting.id, prompt[0])
+
+        self._display.open(PromptDialog([agent], self._prompts.prompts(), waiting.text), reword)
+
+    # ── answers ─────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def answer(self) -> None:
+        """Answer the selected agent's question, or else the one that has waited longest."""
+        view = self._view
+        waiting = sorted(
+            (agent for agent in view.state.agents if agent.status is Status.BLOCKED),
+            key=lambda agent: agent.status_since,
+        )
+        if not waiting:
+            self._display.notify("no agent waits for an answer")
+            return
+        agent = view.agent if view.agent in waiting else waiting[0]
+        view.select(agent.id)
+        if agent.evidence is None or not agent.evidence.choices:
+            # The choices are unknown: only the agent's own screen shows them.
+            self._type_to_selected()
+            return
+        self._display.after_refresh(lambda: self._open_answer(agent))
+
+    def _open_answer(self, agent: Agent) -> None:
+        dialog = AnswerDialog(agent, self._display.now, self._beside_selected)
+        self._display.open(dialog, lambda chosen: self._answered(agent, chosen))
+
+    def _answered(self, agent: Agent, chosen: tuple[str, str] | None) -> None:
+        what, choice = chosen or ("", "")
+        if what == OPEN:
+            self._type_to_selected()
+        elif what == WHY:
+            self._explain()
+        elif what:
+            self._requests.ask(
+                f"answered {clean(agent.name)}", "answer", agent.id, choice, shown=agent.evidence
+            )
+
+    def close_outdated_answer(self) -> None:
+        """Close the answer dialog when its question was answered elsewhere, or is another one now."""
+        dialog = self._display.app.screen
+        if not isinstance(dialog, AnswerDialog):
+            return
+        agent = self._view.by_id(dialog.agent.id)
+        if agent is None or agent.status is not Status.BLOCKED:
+            dialog.dismiss(None)
+        elif dialog.is_outdated(agent):
+            dialog.dismiss(None)
+            self._display.notify("open it again", title=f"{clean(agent.name)} asks something else now")

@@ -1,0 +1,188 @@
+"""An agent's log in a full-screen dialog: its scrollback and its screen, with search."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import Binding
+from textual.screen import Screen
+
+from fleet_tui.errors import FleetError
+from fleet_tui.models import Agent
+from fleet_tui.tui.widgets.detail import clean_line
+from fleet_tui.tui.widgets.error_boundary import ErrorBoundary
+from fleet_tui.tui.widgets.fields import Input
+from fleet_tui.tui.widgets.footer import Footer
+from fleet_tui.tui.widgets.frame import Frame
+from fleet_tui.tui.widgets.lines import Line, LineView, clean
+
+MOST_LINES = 5000
+REFRESH_SECONDS = 0.5
+
+Read = Callable[[str, int], Awaitable[list[str]]]
+
+
+class LogScreen(ErrorBoundary, Screen[None]):
+    AUTO_FOCUS = ""
+    BINDINGS = [  # noqa: RUF012 - Textual's own way
+        Binding("escape", "leave", show=False),
+        Binding("q", "dismiss", show=False),
+        Binding("slash", "search", show=False),
+        Binding("n", "find(1)", show=False),
+        Binding("N", "find(-1)", show=False),
+        Binding("j,down", "scroll_log(1)", show=False),
+        Binding("k,up", "scroll_log(-1)", show=False),
+        Binding("space,pagedown", "page(1)", show=False),
+        Binding("b,pageup", "page(-1)", show=False),
+        Binding("g,home", "scroll_log(-1000000)", show=False),
+        Binding("G,end", "scroll_log(1000000)", show=False),
+    ]
+
+    def __init__(self, agent: Agent, read: Read) -> None:
+        super().__init__()
+        self._agent = agent
+        self._read = read
+        self._is_reading = False
+
+    def compose(self) -> ComposeResult:
+        with Frame(id="log"):
+            yield LogView(id="lines")
+            yield Input(placeholder="search", id="search")
+        yield Footer(id="footer")
+
+    def on_mount(self) -> None:
+        entries = [
+            ("j k", "line"),
+            ("space b", "page"),
+            ("g G", "start, end"),
+            ("/", "search"),
+            ("n N", "next, previous"),
+            ("esc", "back"),
+        ]
+        self.query_one(Footer).show_list(entries, None, chip="LOG")
+        self.query_one("#search").display = False
+        self.set_interval(REFRESH_SECONDS, self._refresh)
+        self._refresh()
+
+    def _refresh(self) -> None:
+        if not self._is_reading:
+            self._is_reading = True
+            self.run_worker(self._fetch(), exit_on_error=False)
+
+    async def _fetch(self) -> None:
+        try:
+            lines = await self._read(self._agent.id, MOST_LINES)
+        except FleetError as error:
+            self.notify(error.hint, title=error.message, severity="error")
+            self.dismiss(None)
+            return
+        finally:
+            self._is_reading = False
+        if self.is_attached:
+            self.query_one(LogView).fill([clean_line(line) for line in lines])
+            self._entitle()
+
+    def _entitle(self) -> None:
+        view = self.query_one(LogView)
+        right: Line = ((f"{view.place}  ", "muted"), ("follows" if view.is_at_end else "held", "muted"))
+        self.query_one(Frame).title(((clean(self._agent.name), "bold foreground"), ("  log", "muted")), right)
+
+    def action_leave(self) -> None:
+        if self.focused is not None:
+            self.set_focus(None)
+            self.query_one("#search").display = False
+            self.query_one(LogView).search("")
+        else:
+            self.dismiss(None)
+
+    def action_search(self) -> None:
+        field = self.query_one("#search", Input)
+        field.display = True
+        field.focus()
+
+    @on(Input.Submitted)
+    def _search(self, event: Input.Submitted) -> None:
+        self.set_focus(None)
+        if not self.query_one(LogView).search(event.value):
+            self.notify(f"{event.value!r} is not in the log", severity="warning")
+        self._entitle()
+
+    def action_find(self, step: int) -> None:
+        self.query_one(LogView).find(step)
+        self._entitle()
+
+    def action_scroll_log(self, step: int) -> None:
+        self.query_one(LogView).move(step)
+        self._entitle()
+
+    def action_page(self, step: int) -> None:
+        view = self.query_one(LogView)
+        view.move(step * max(1, view.size.height - 2))
+        self._entitle()
+
+
+class LogView(LineView):
+    """Lines of a log; follows the end unless scrolled back."""
+
+    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002 - Textual's name
+        super().__init__(id=id)
+        self._all: list[str] = []
+        self._top = 0
+        self._wanted = ""
+        self._found = -1
+        self.is_at_end = True
+
+    @property
+    def place(self) -> str:
+        return f"{min(len(self._all), self._top + self.size.height)} of {len(self._all)}"
+
+    def fill(self, lines: list[str]) -> None:
+        self._all = lines
+        if self.is_at_end:
+            self._top = max(0, len(lines) - self.size.height)
+        self.redraw()
+
+    def move(self, step: int) -> None:
+        last = max(0, len(self._all) - self.size.height)
+        self._top = max(0, min(last, self._top + step))
+        self.is_at_end = self._top == last
+        self.redraw()
+
+    def on_mouse_scroll_down(self) -> None:
+        self.move(3)
+
+    def on_mouse_scroll_up(self) -> None:
+        self.move(-3)
+
+    def search(self, text: str) -> bool:
+        """Go to the last line that has the text; returns whether there is one."""
+        self._wanted = text.lower()
+        self._found = len(self._all)
+        return not text or self.find(-1)
+
+    def find(self, step: int) -> bool:
+        if not self._wanted:
+            return False
+        places = range(self._found + 1, len(self._all)) if step > 0 else range(self._found - 1, -1, -1)
+        found = next((place for place in places if self._wanted in self._all[place].lower()), None)
+        if found is None:
+            return False
+        self._found = found
+        self.move(found - self._top - self.size.height // 2)
+        return True
+
+    def lines(self, width: int, height: int) -> Sequence[Line]:
+        if not self._all:
+            return [((" nothing has been printed yet", "muted"),)]
+        shown = enumerate(self._all[self._top : self._top + height], self._top)
+        return [self._line(place, text) for place, text in shown]
+
+    def _line(self, place: int, text: str) -> Line:
+        at = text.lower().find(self._wanted) if self._wanted else -1
+        if at < 0:
+            return ((" ", ""), (text, ""))
+        end = at + len(self._wanted)
+        role = "bold reverse accent" if place == self._found else "bold accent"
+        return ((" ", ""), (text[:at], ""), (text[at:end], role), (text[end:], ""))

@@ -1,0 +1,87 @@
+"""The panes of one dashboard: which of them are connected, at what frame rate, and the styles they share.
+
+Connects exactly the panes that are visible now. Nothing keeps count of Show and Hide: Textual may lose both for a
+widget when anything looks up a region between a change and the next layout.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Protocol
+
+from textual.widget import Widget
+
+from fleet_tui import paths
+from fleet_tui.models import Agent
+from fleet_tui.tui.panes.connection import ConnectionListener, PaneConnection, RunFolders
+from fleet_tui.tui.panes.painting import StyleSets
+from fleet_tui.tui.panes.repaint import PaintedPane, RepaintScheduler
+
+TYPING_RATE, SHOWN_RATE, CROWDED_RATE = 60.0, 30.0, 15.0
+"""Frames a second: of the pane that is typed into, of the others, and of the others when there are many."""
+CROWD = 7
+"""Visible panes from which each gets fewer frames."""
+
+
+class LivePane(PaintedPane, Protocol):
+    """A pane, as far as its connection is concerned."""
+
+    @property
+    def is_visible(self) -> bool:
+        """Whether it shows an agent that can be seen now, derived from the widgets at every call."""
+
+    def connect(self, rate: float) -> None:
+        """Open its connection, or change the rate of the open one."""
+
+    def disconnect(self) -> None:
+        """Close its connection, if it has one."""
+
+
+class LivePanes:
+    """Keeps the visible panes connected."""
+
+    def __init__(self, folders: RunFolders) -> None:
+        self._folders = folders
+        self._panes: dict[Widget, LivePane] = {}
+        self._visible_count = 0
+        self._is_reconciling = False
+        self.styles = StyleSets()
+        self.repaint = RepaintScheduler(lambda: self._shown_rate)
+
+    def connection(self, agent: Agent, listener: ConnectionListener) -> PaneConnection:
+        """Return a connection to this run of the agent, not opened yet."""
+        return PaneConnection(self._folders.run_folder(agent), paths.lock(agent.id), agent.name, listener)
+
+    def add(self, widget: Widget, pane: LivePane) -> None:
+        """Keep this pane connected while it is visible."""
+        self._panes[widget] = pane
+        self.reconcile_soon()
+
+    def remove(self, widget: Widget) -> None:
+        self.repaint.cancel(widget)
+        pane = self._panes.pop(widget, None)
+        if pane is not None:
+            pane.disconnect()
+            self.reconcile_soon()
+
+    def reconcile_soon(self) -> None:
+        """Call after every change of what decides visibility or rate: layout, dialogs, agents, typing."""
+        if not self._is_reconciling:
+            self._is_reconciling = True
+            asyncio.get_running_loop().call_soon(self._reconcile)
+
+    def _reconcile(self) -> None:
+        """Connect the panes that are visible now, disconnect the others."""
+        self._is_reconciling = False
+        visible = {widget for widget, pane in self._panes.items() if pane.is_visible}
+        self._visible_count = len(visible)
+        for widget, pane in self._panes.items():
+            if widget in visible:
+                pane.connect(TYPING_RATE if pane.wants_rate else self._shown_rate)
+            else:
+                self.repaint.cancel(widget)
+                pane.disconnect()
+
+    @property
+    def _shown_rate(self) -> float:
+        return CROWDED_RATE if self._visible_count >= CROWD else SHOWN_RATE

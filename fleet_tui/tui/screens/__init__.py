@@ -1,1 +1,0 @@
-"""What fills the terminal: the dashboard, and the dialogs over it."""

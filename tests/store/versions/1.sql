@@ -1,0 +1,82 @@
+BEGIN TRANSACTION;
+CREATE TABLE agent (
+    id            text primary key,
+    name          text not null,
+    project       text not null references project (root),
+    branch        text not null,
+    base          text not null,
+    worktree      text not null,
+    batch         text not null,
+    profile       text not null,
+    argv          text not null,            
+    prompt        text not null default '',
+    status        text not null,
+    status_detail text not null default '',
+    evidence      text not null default '', 
+    status_since  real not null default 0,
+    created_at    real not null,
+    started_at    real,
+    ended_at      real,
+    exit_code     integer,
+    exit_signal   integer,
+    run           integer not null default 1,
+    pid           integer,
+    keeper_pid    integer,
+    machine       text not null default '',
+    boot_id       text not null default '',
+    session_id    text not null default '',
+    title         text not null default '',
+    trash         text not null default '',
+    port_base     integer not null default 0,
+    branch_made   integer not null default 1,
+    intent        text not null default '', 
+    events_read   integer not null default 0, 
+    foreign key (project, batch) references batch (project, id)
+) strict;
+INSERT INTO "agent" VALUES('id-a','a','/project','a','c0ffee','/worktrees/a','b1','claude','["claude", "--model", "a b"]','do it','blocked','','{"source": "screen", "text": "Do you want to proceed?", "at": 3.0, "rule": "", "choices": [["1", "Yes"], ["2", "No"]], "takes_words": false, "wish": {"command": "", "reason": "", "touches": ""}}',3.0,2.0,2.5,NULL,NULL,NULL,1,7,6,'m','boot','c1','a title','',3000,1,'{"argv": ["claude"], "git_dir": "/project/.git", "repository": "/project"}',50);
+INSERT INTO "agent" VALUES('id-b','b','/project','b','c0ffee','/worktrees/b','b1','claude','["claude", "--model", "a b"]','do it','killed','','',4.0,2.0,NULL,4.0,0,NULL,1,NULL,NULL,'','','','','/worktrees/.trash/b',0,0,'{"argv": ["claude"], "git_dir": "/project/.git", "repository": "/project"}',0);
+CREATE TABLE batch (
+    id          text not null,
+    project     text not null references project (root),
+    prompt      text not null default '',
+    created_at  real not null,
+    primary key (project, id)
+) strict;
+INSERT INTO "batch" VALUES('b1','/project','do it',1.0);
+CREATE TABLE journal (
+    id     integer primary key autoincrement,
+    at     real not null,
+    agent  text not null default '',
+    kind   text not null,
+    data   text not null default '{}',
+    run    integer,
+    seq    integer
+) strict;
+INSERT INTO "journal" VALUES(1,1.0,'','batch-added','{"batch": "b1"}',NULL,NULL);
+INSERT INTO "journal" VALUES(2,2.0,'id-a','agent-added','{"name": "a", "status": "setup"}',NULL,NULL);
+INSERT INTO "journal" VALUES(3,2.0,'id-b','agent-added','{"name": "b", "status": "setup"}',NULL,NULL);
+INSERT INTO "journal" VALUES(4,3.0,'id-a','agent-changed','{"status": "blocked", "evidence": "{\"source\": \"screen\", \"text\": \"Do you want to proceed?\", \"at\": 3.0, \"rule\": \"\", \"choices\": [[\"1\", \"Yes\"], [\"2\", \"No\"]], \"takes_words\": false, \"wish\": {\"command\": \"\", \"reason\": \"\", \"touches\": \"\"}}", "pid": 7, "keeper_pid": 6, "machine": "m", "boot_id": "boot", "started_at": 2.5, "session_id": "c1", "title": "a title", "port_base": 3000}',NULL,NULL);
+INSERT INTO "journal" VALUES(5,4.0,'id-b','agent-changed','{"status": "killed", "ended_at": 4.0, "exit_code": 0, "trash": "/worktrees/.trash/b", "branch_made": 0}',NULL,NULL);
+INSERT INTO "journal" VALUES(6,2.5,'id-a','bell','{}',1,1);
+INSERT INTO "journal" VALUES(7,2.0,'id-a','receipt','{"id": "p1", "state": "queued", "reason": ""}',NULL,NULL);
+CREATE TABLE project (
+    root        text primary key,
+    name        text not null,
+    created_at  real not null
+) strict;
+INSERT INTO "project" VALUES('/project','project',1.0);
+CREATE TABLE receipt (
+    id      text primary key,
+    agent   text not null references agent (id),
+    text    text not null,
+    state   text not null,
+    reason  text not null default '',
+    at      real not null
+) strict;
+INSERT INTO "receipt" VALUES('p1','id-a','do it','answered','',3.0);
+CREATE INDEX agent_by_project on agent (project, created_at);
+CREATE UNIQUE INDEX journal_once on journal (agent, run, seq) where seq is not null;
+DELETE FROM "sqlite_sequence";
+INSERT INTO "sqlite_sequence" VALUES('journal',7);
+COMMIT;
+PRAGMA user_version = 1;

@@ -1,0 +1,102 @@
+"""docs/architecture.md is true: its rooms, layers and imports are those of the code, and the modules it names exist."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from tests.generated_docs import ARCHITECTURE, imports, layers
+from tests.places import REPOSITORY, TESTS
+
+PACKAGE = REPOSITORY / "fleet_tui"
+TEXT = ARCHITECTURE.read_text(encoding="utf-8")
+CONTRIBUTING = REPOSITORY / "CONTRIBUTING.md"
+NO_ROOMS = {"agents", "bench", "real", "recordings"}
+"""Folders of tests that are not about one room: scripted agents, measures, real programs, recorded output."""
+LINES = 500
+EMPTY_NAMES = {"base", "common", "constants", "helpers", "misc", "utils"}
+
+pytestmark = pytest.mark.pure
+
+
+def folders_of(place: Path) -> set[str]:
+    return {folder.name for folder in place.iterdir() if folder.is_dir() and not folder.name.startswith("__")}
+
+
+def test_the_drawn_imports_are_those_of_the_code() -> None:
+    drawn = {
+        room: frozenset(below.split() if "(" not in below else ())
+        for room, below in re.findall(r"^\d  (\w+) +→ (.+)$", TEXT, re.MULTILINE)
+    }
+
+    assert drawn == imports(), "run: make docs"
+
+
+def test_the_table_has_every_room_in_its_layer() -> None:
+    listed = {(int(layer), room) for layer, room in re.findall(r"^\| (\d) \| `(\w+)` \|", TEXT, re.MULTILINE)}
+
+    assert listed == {(number, room) for number, rooms in enumerate(layers()[:-1], 1) for room in rooms}
+    assert {room for _, room in listed} == folders_of(PACKAGE)
+
+
+@pytest.mark.parametrize("page", [ARCHITECTURE, CONTRIBUTING], ids=lambda page: page.name)
+def test_every_module_that_is_named_exists(page: Path) -> None:
+    named = set(re.findall(r"`([a-z_./]+(?:\.(?:py|sh|toml|md)|/))`", page.read_text(encoding="utf-8")))
+
+    assert named
+    assert {
+        name for name in named if not any((root / name).exists() for root in (PACKAGE, REPOSITORY))
+    } == set()
+
+
+def test_every_room_has_tests_and_every_folder_of_tests_a_room() -> None:
+    assert folders_of(TESTS) - NO_ROOMS == folders_of(PACKAGE)
+
+
+def test_no_two_public_classes_share_a_name() -> None:
+    names = [
+        name
+        for file in sorted(PACKAGE.rglob("*.py"))
+        for name in re.findall(r"^class ([A-Z]\w*)", file.read_text(encoding="utf-8"), re.MULTILINE)
+    ]
+
+    assert [name for name, count in Counter(names).items() if count > 1] == []
+
+
+def test_no_two_aliases_or_constants_that_other_modules_import_share_a_name() -> None:
+    defined = {
+        (".".join(file.relative_to(REPOSITORY).with_suffix("").parts), name)
+        for file in sorted(PACKAGE.rglob("*.py"))
+        for name in re.findall(r"^([A-Z]\w*)(?:: .+?)? = ", file.read_text(encoding="utf-8"), re.MULTILINE)
+    }
+    imported = {
+        (node.module, alias.name)
+        for file in sorted(PACKAGE.rglob("*.py"))
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8")))
+        if isinstance(node, ast.ImportFrom) and node.module
+        for alias in node.names
+    }
+    aliases = Counter(name for _, name in defined if not name.isupper())
+
+    assert [name for name, count in aliases.items() if count > 1] == []
+    assert [
+        name for name, count in Counter(name for _, name in defined & imported).items() if count > 1
+    ] == []
+
+
+def test_every_room_says_what_it_owns() -> None:
+    for room in folders_of(PACKAGE):
+        text = (PACKAGE / room / "__init__.py").read_text(encoding="utf-8")
+
+        assert ast.get_docstring(ast.parse(text)), room
+
+
+def test_files_are_short_and_have_names_that_say_something() -> None:
+    files = sorted(PACKAGE.rglob("*.py"))
+
+    assert [file for file in files if len(file.read_text(encoding="utf-8").splitlines()) > LINES] == []
+    assert {file.stem for file in files} & EMPTY_NAMES == set()

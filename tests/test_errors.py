@@ -1,0 +1,37 @@
+"""Errors that cross from one process to another."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from fleet_tui.errors import FleetError, from_kind
+from fleet_tui.git.program import GitFailed
+
+
+def kinds(parent: type[FleetError]) -> Iterator[type[FleetError]]:
+    yield parent
+    for kind in parent.__subclasses__():
+        yield from kinds(kind)
+
+
+@pytest.mark.parametrize(
+    "kind", [kind for kind in kinds(FleetError) if kind.__module__ == FleetError.__module__]
+)
+def test_an_error_of_another_process_is_of_the_same_class(kind: type[FleetError]) -> None:
+    error = from_kind(
+        kind.__name__, "no agent of that name", hint="run: fleet list", exit_code=kind.exit_code
+    )
+
+    assert type(error) is kind
+    assert str(error) == "no agent of that name (run: fleet list)"
+    assert error.exit_code == kind.exit_code
+
+
+@pytest.mark.parametrize("kind", [GitFailed.__name__, "annotations", ""])
+def test_an_error_that_is_declared_elsewhere_keeps_its_exit_code(kind: str) -> None:
+    error = from_kind(kind, "it failed", hint="", exit_code=5)
+
+    assert type(error) is FleetError
+    assert error.exit_code == 5
