@@ -149,7 +149,7 @@ def _content(rule: BoxRule, grid: _Grid, cursor: Cursor, place: tuple[int, int, 
     first, last, left = place
     is_home = (cursor.x, cursor.y) == (left, first)
     lines, hints = [], 0
-    hint_colors = frozenset(TRUECOLOR | int(color, 16) for color in rule.hints)
+    hint_colors = _hint_colors(rule)
     for y in range(first, last):
         cells = grid.cells(y)[left:]
         if rule.frame == "edge":
@@ -220,19 +220,21 @@ def _cells(text: str, style: Style | None, width: int) -> list[_Cell]:
 
 
 def _between_lines(rule: BoxRule, grid: _Grid, cursor: Cursor) -> tuple[int, int, int] | None:
-    above = next((y for y in range(cursor.y - 1, -1, -1) if _is_line(grid.text(y), rule.top)), None)
-    below = next((y for y in range(cursor.y + 1, len(grid)) if _is_line(grid.text(y), rule.bottom)), None)
-    if above is None or below is None or _is_line(grid.text(cursor.y), rule.top):
+    colors = _hint_colors(rule)
+
+    def is_line(y: int, char: str) -> bool:
+        """Whether a row is a line across the screen, possibly with a few words, or with a hint of any length, in it."""
+        drawn = grid.text(y).rstrip()
+        if not (drawn.startswith(char * 2) and drawn.endswith(char * 2) and len(drawn) >= 8):
+            return False
+        over = sum(_is_hint(style, rule, colors) for cell, style in grid.cells(y) if cell != char)
+        return (drawn.count(char) + over) * 2 >= len(drawn)
+
+    above = next((y for y in range(cursor.y - 1, -1, -1) if is_line(y, rule.top)), None)
+    below = next((y for y in range(cursor.y + 1, len(grid)) if is_line(y, rule.bottom)), None)
+    if above is None or below is None or is_line(cursor.y, rule.top):
         return None
     return above + 1, below - rule.footer, rule.column
-
-
-def _is_line(text: str, char: str) -> bool:
-    """Whether a row is a line across the screen, possibly with a few words in it."""
-    drawn = text.rstrip()
-    return (
-        drawn.startswith(char * 2) and drawn.endswith(char * 2) and drawn.count(char) * 2 >= len(drawn) >= 8
-    )
 
 
 def _beside_edge(rule: BoxRule, grid: _Grid, cursor: Cursor) -> tuple[int, int, int] | None:
@@ -276,6 +278,10 @@ def _trimmed(cells: list[_Cell], ground: int) -> list[_Cell]:
 
 def _is_hint(style: Style | None, rule: BoxRule, colors: frozenset[int]) -> bool:
     return style is not None and ((rule.faint and bool(style[2] & Attribute.FAINT)) or style[0] in colors)
+
+
+def _hint_colors(rule: BoxRule) -> frozenset[int]:
+    return frozenset(TRUECOLOR | int(color, 16) for color in rule.hints)
 
 
 def _squeezed(text: str) -> str:

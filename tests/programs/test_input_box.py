@@ -167,6 +167,20 @@ def test_a_hint_that_runs_over_the_frame_leaves_it_a_frame() -> None:
     assert box("qwen", screen).text == "/model"
 
 
+def test_a_hint_that_covers_most_of_the_frame_leaves_it_a_frame() -> None:
+    """As qwen 0.24 draws the options of a command in a narrow pane."""
+    screen = Screen(45, 10)
+    gray, plain = "\x1b[38;2;108;112;134m", "\x1b[39m"
+    rows = [
+        "─" * 45,
+        f"> /model {gray}[--fast|--voice|--vision|--compactio{plain}",
+        f"──{gray}n|--image] [--project|--global] {plain}" + "─" * 11,
+    ]
+    screen.feed(("\r\n".join(rows) + "\x1b[2;9H").encode())
+
+    assert box("qwen", screen).text == "/model"
+
+
 def test_a_long_paste_is_known_by_what_stands_for_it() -> None:
     pasted = drawn("claude", "[Pasted text #2 +40 lines]", 80)
     glued = drawn("claude", "please do [Pasted text #2 +40 lines]", 80)
