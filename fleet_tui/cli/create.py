@@ -16,12 +16,15 @@ from fleet_tui.cli.group import cli, open_fleet, prompt_text, say, say_columns, 
 from fleet_tui.cli.options import launch_options, name_argument, own_settings_option
 from fleet_tui.errors import FleetError, Interrupted, LaunchFailed, UsageError
 from fleet_tui.quantities import counted
+from fleet_tui.text import cut
 
 if TYPE_CHECKING:
     from fleet_tui.fleet import Fleet
     from fleet_tui.lifecycle.launcher_client import LaunchProgress
     from fleet_tui.models import Agent
 
+SHOWN_CHARACTERS = 60
+"""Of a task that is not NAME:PROMPT, in the error."""
 LAST_LINES = 10
 """Lines of output to show of an agent that failed to start."""
 UNCOMMITTED_SECONDS = 0.5
@@ -142,12 +145,15 @@ def multi(
     pairs = []
     for task in tasks:
         branch, separator, prompt = task.partition(":")
-        if not separator or not prompt.strip():
+        if not separator or not branch.strip() or not prompt.strip():
+            missing = (
+                "a colon" if not separator else "a name before the colon" if prompt.strip() else "a prompt"
+            )
             raise UsageError(
-                f"{task!r} is not BRANCH:PROMPT",
+                f"{cut(task, SHOWN_CHARACTERS)!r} needs {missing}",
                 hint='for example: fleet multi "fix-login:Fix the login form"',
             )
-        pairs.append((branch, prompt))
+        pairs.append((branch.strip(), prompt))
     with _starting(copies_here=not base) as report:
         made = trusted_first(
             report.fleet,

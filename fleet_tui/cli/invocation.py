@@ -14,7 +14,7 @@ import click
 
 from fleet_tui import __version__
 from fleet_tui.cli.group import OutputClosed, cli, say
-from fleet_tui.errors import FleetError, Interrupted, UsageError
+from fleet_tui.errors import FleetError, Interrupted
 
 if TYPE_CHECKING:
     import logging
@@ -33,7 +33,7 @@ def run(arguments: list[str]) -> int:
     except click.exceptions.Exit as done:
         return done.exit_code
     except click.ClickException as error:
-        return _complain(error.format_message(), _help_hint(error), UsageError.exit_code)
+        return _complain_of_usage(error, arguments)
     except FleetError as error:
         return _complain(error.message, error.hint, error.exit_code)
     except (OutputClosed, BrokenPipeError):
@@ -92,9 +92,11 @@ def _complain(message: str, hint: str, code: int) -> int:
     return code
 
 
-def _help_hint(error: click.ClickException) -> str:
-    context = getattr(error, "ctx", None)
-    return f"see: {context.command_path} --help" if context is not None else "see: fleet --help"
+def _complain_of_usage(error: click.ClickException, arguments: list[str]) -> int:
+    from fleet_tui.cli.usage_errors import explained
+
+    ours = explained(error, cli, arguments)
+    return _complain(ours.message, ours.hint, ours.exit_code)
 
 
 def _system_reason(error: OSError) -> str:
