@@ -179,12 +179,33 @@ def terminal_size() -> tuple[int, int] | None:
     return (size.columns, size.lines) if size.columns >= 10 and size.lines >= 3 else None
 
 
-def confirm(question: str, *, flag: str, note: str = "", default: bool = False) -> None:
-    """Ask before going on; without a terminal, refuse and name the flag that confirms instead."""
-    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+def confirm(
+    question: str, *, flag: str, note: str = "", default: bool = False, reads_pipe: bool = False
+) -> None:
+    """Ask before going on; without a terminal, refuse and name the flag that confirms instead.
+
+    With `reads_pipe`, a line on standard input is an answer as well.
+    """
+    asked = flat(f"{question} ({note})" if note else question)
+    if sys.stdin.isatty() and sys.stderr.isatty():
+        agreed = click.confirm(asked, default=default, err=True)
+    elif reads_pipe and not sys.stdin.isatty():
+        agreed = _piped_answer(asked, flag)
+    else:
         raise UsageError(f"no terminal to ask on: {question}", hint=f"confirm with {flag}")
-    if not click.confirm(flat(f"{question} ({note})" if note else question), default=default, err=True):
-        raise FleetError("cancelled, nothing changed")
+    if not agreed:
+        raise FleetError("cancelled, nothing changed", hint=f"{flag} does not ask")
+
+
+def _piped_answer(question: str, flag: str) -> bool:
+    say(f"{question} [y/n]", err=True)
+    answer = sys.stdin.readline().strip()
+    if answer.lower() not in ("y", "yes", "n", "no"):
+        what = (
+            f"{answer!r} is no answer" if answer else "no answer on standard input, and no terminal to ask on"
+        )
+        raise UsageError(what, hint=f"answer y or n, or confirm with {flag}")
+    return answer.lower() in ("y", "yes")
 
 
 def is_output_closed(seconds: float = 0.0) -> bool:

@@ -190,7 +190,7 @@ VERBS: tuple[Verb, ...] = (
         reads=True,
     ),
     Verb("settings.init", {"cli": Offer("init"), "dashboard": "the first screen offers it, on no key of its own"}, remote=True),
-    Verb("settings.detect_type", {"cli": Offer("init"), "dashboard": "part of settings.init"}, reads=True),
+    Verb("settings.plan_init", {"cli": Offer("init"), "dashboard": "part of settings.init"}, reads=True),
     Verb("settings.file", {"cli": Offer("config --edit"), "dashboard": _OWN_FILE}, reads=True),
     Verb("settings.get", {"cli": Offer("config"), "dashboard": _OWN_FILE}, reads=True),
     Verb("settings.set", {"cli": Offer("config", names={"text": "value"}), "dashboard": _OWN_FILE}),

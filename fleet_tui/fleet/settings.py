@@ -9,6 +9,7 @@ from fleet_tui import paths
 from fleet_tui.errors import NoRepository
 
 if TYPE_CHECKING:
+    from fleet_tui.config.init import FirstConfig
     from fleet_tui.config.settings import Config
     from fleet_tui.fleet import Fleet
 
@@ -19,18 +20,17 @@ class SettingsVerbs:
     def __init__(self, fleet: Fleet) -> None:
         self._fleet = fleet
 
-    def detect_type(self) -> str:
-        """The kind of this project, which chooses its first configuration."""
+    def plan_init(self, kind: str = "", *, migrate_legacy: bool = False) -> FirstConfig:
+        """What `init` would write; refused if this project has a configuration file."""
         from fleet_tui.config import init
 
-        return init.detect_type(self._fleet.repository.root)
+        return init.plan(self._fleet.repository.root, kind, migrate_legacy=migrate_legacy)
 
     def init(self, kind: str = "", *, migrate_legacy: bool = False) -> list[Path]:
         """Create this project's configuration file; returns the files that were written."""
         from fleet_tui.config import init
 
-        root = self._fleet.repository.root
-        return init.init(root, kind or init.detect_type(root), migrate_legacy=migrate_legacy)
+        return init.init(self._fleet.repository.root, kind, migrate_legacy=migrate_legacy)
 
     def file(self, *, user: bool = False) -> Path:
         """The configuration file of this project, or the user's own."""

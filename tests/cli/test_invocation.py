@@ -142,7 +142,6 @@ def test_an_internal_error_is_named_and_logged(cli: Cli, monkeypatch: pytest.Mon
     ("arguments", "flag"),
     [
         (["kill", "fix"], "-f"),
-        pytest.param(["init"], "--yes", marks=pytest.mark.slow),
         pytest.param(["update", "--check"], "--force", marks=pytest.mark.slow),
     ],
 )
@@ -156,4 +155,3 @@ def test_without_a_terminal_a_question_is_refused_and_names_the_flag(
     assert ran.code == 2
     assert ran.complaint.endswith(f"(confirm with {flag})")
     assert not fleet.find("fix").has_ended
-    assert not paths.project_config(project).exists()

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import stat
 import tomllib
 from pathlib import Path
 
 import pytest
 
 from fleet_tui import paths
-from fleet_tui.config import init
+from fleet_tui.config import init, presets
 from fleet_tui.config.files import write
-from fleet_tui.config.init import TYPES
 from fleet_tui.config.load import load
+from fleet_tui.config.presets import TYPES, Detected
 from fleet_tui.errors import NotFound, Refused, UsageError
 from tests.config.projects import project, write_project, write_user
 
@@ -57,12 +56,12 @@ def test_a_projects_type_is_detected_from_its_root(
         (project / name).parent.mkdir(exist_ok=True)
         (project / name).write_text(content)
 
-    assert init.detect_type(project) == expected
+    assert presets.detect(project).kind == expected
 
 
 @pytest.mark.parametrize("kind", TYPES)
 def test_a_preset_loads_without_warnings_and_asks_for_permission(project: Path, kind: str) -> None:
-    write_project(project, init.preset(kind))
+    write_project(project, presets.preset(kind, project))
 
     loaded = load(project)
 
@@ -80,42 +79,75 @@ def test_a_preset_leaves_the_users_own_choices_alone(project: Path) -> None:
     assert (loaded.agent_default, loaded.permission_mode, loaded.quick) == ("codex", "edits", True)
 
 
-def test_a_preset_names_only_what_the_project_has(project: Path) -> None:
+def test_a_preset_sets_what_the_project_has_and_comments_the_rest(project: Path) -> None:
     (project / ".env").write_text("")
-    write_project(project, init.preset("rails", project))
+    (project / "Gemfile").write_text("")
+    text = presets.preset("rails", project)
+    write_project(project, text)
     assert load(project).credential_files == (".env",)
     assert load(project).setup_commands == ("bundle install",)
+    assert '# Add when the project has them: "config/master.key", ".env.local"' in text
+    assert '# commands = ["bundle install", "bundle exec rails db:migrate"]' in text
 
-    write_project(project, init.preset("python", project))
+    text = presets.preset("python", project)
+    write_project(project, text)
     assert load(project).setup_commands == ()
+    assert '# commands = ["python3 -m venv .venv", ".venv/bin/pip install -r requirements.txt"]' in text
+
+
+@pytest.mark.parametrize(
+    ("kind", "files", "commands"),
+    [
+        ("rails", ["Gemfile", "package.json", "yarn.lock"], ["bundle install", "yarn install"]),
+        ("rails", ["Gemfile"], ["bundle install"]),
+        ("node", ["package.json"], ["npm install"]),
+        ("node", ["package.json", "package-lock.json"], ["npm ci"]),
+        ("node", ["package.json", "bun.lock"], ["bun install --frozen-lockfile"]),
+        ("node", [], []),
+        (
+            "python",
+            ["requirements.txt"],
+            ["python3 -m venv .venv", ".venv/bin/pip install -r requirements.txt"],
+        ),
+        ("python", ["pyproject.toml"], ["python3 -m venv .venv", ".venv/bin/pip install -e ."]),
+        ("python", ["pyproject.toml", "uv.lock"], ["uv sync"]),
+    ],
+)
+def test_a_preset_runs_only_commands_that_fit(
+    project: Path, kind: str, files: list[str], commands: list[str]
+) -> None:
+    for name in files:
+        (project / name).write_text("")
+    text = presets.preset(kind, project)
+
+    assert tomllib.loads(text)["setup"]["commands"] == commands
+    # Every commented line of commands is valid, too.
+    for line in text.splitlines():
+        if line.startswith("# commands = "):
+            assert tomllib.loads(line.removeprefix("# "))["commands"]
+
+
+def test_a_detection_names_the_files_for_it_and_against_it(project: Path) -> None:
+    (project / "pyproject.toml").write_text("[project]\nname = 'django'\n")
+    (project / "package.json").write_text("{}")
+
+    assert presets.detect(project) == Detected("python", ("pyproject.toml",), ("package.json",))
 
 
 def test_a_project_name_of_any_kind_makes_a_valid_preset(tmp_path: Path) -> None:
     for name in ('quo"te', "back\\slash", "new\nline", "tab\t", "ünï", "{brace}", "\udcff"):
-        parsed = tomllib.loads(init.preset("generic", tmp_path / name))
+        parsed = tomllib.loads(presets.preset("generic", tmp_path / name))
         assert parsed["project"]["name"] == name.encode("utf-8", "replace").decode()
 
 
-def test_init_writes_the_config_and_one_line_of_gitignore(project: Path) -> None:
+def test_init_writes_one_file_and_leaves_gitignore_alone(project: Path) -> None:
+    """Worktrees are outside the repository."""
     (project / ".gitignore").write_text("build")
-    (project / ".gitignore").chmod(0o600)
 
     written = init.init(project)
 
-    assert written == [paths.project_config(project), project / ".gitignore"]
-    assert (project / ".gitignore").read_text() == "build\n.aifleet/worktrees/\n"
-    assert stat.S_IMODE((project / ".gitignore").stat().st_mode) == 0o600
-
-
-@pytest.mark.parametrize("line", [".aifleet/", "/.aifleet/worktrees", ".aifleet/worktrees/", "  .aifleet  "])
-def test_init_leaves_a_gitignore_with_that_line_alone(project: Path, line: str) -> None:
-    (project / ".gitignore").write_text(f"a\n{line}\nb\n")
-    assert init.init(project) == [paths.project_config(project)]
-
-
-def test_init_creates_no_gitignore(project: Path) -> None:
-    init.init(project, "minimal")
-    assert not (project / ".gitignore").exists()
+    assert written == [paths.project_config(project)]
+    assert (project / ".gitignore").read_text() == "build"
 
 
 def test_init_refuses_to_replace_a_config(project: Path) -> None:
@@ -160,7 +192,7 @@ def test_migrating_carries_every_legacy_value_over_and_sets_the_old_file_aside(p
     backup = legacy.with_name("config.toml.backup")
     backup.write_text("older")
 
-    written = init.init(project, None, migrate_legacy=True)
+    written = init.init(project, migrate_legacy=True)
 
     loaded = load(project)
     assert (loaded.agent_default, loaded.tmux_prefix, loaded.quick) == ("codex", "t_", True)
@@ -176,7 +208,7 @@ def test_an_invalid_legacy_file_stays_in_place(project: Path, text: str) -> None
     legacy = write_legacy(text)
 
     with pytest.raises(UsageError):
-        init.init(project, None, migrate_legacy=True)
+        init.init(project, migrate_legacy=True)
 
     assert legacy.read_text() == text
     assert not paths.project_config(project).exists()
@@ -185,9 +217,9 @@ def test_an_invalid_legacy_file_stays_in_place(project: Path, text: str) -> None
 def test_migrating_refuses_the_configuration_of_another_repository(project: Path, tmp_path: Path) -> None:
     write_legacy(LEGACY.format(root=tmp_path))
     with pytest.raises(Refused, match="belongs to"):
-        init.init(project, None, migrate_legacy=True)
+        init.init(project, migrate_legacy=True)
 
 
 def test_migrating_nothing_is_not_found(project: Path) -> None:
     with pytest.raises(NotFound):
-        init.init(project, None, migrate_legacy=True)
+        init.init(project, migrate_legacy=True)
