@@ -1,79 +1,23 @@
-"""Show, change, edit and validate the configuration, and create a project's file."""
+"""Show, change, edit and validate the configuration."""
 
 from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from fleet_tui.cli.completion import complete_keys
-from fleet_tui.cli.group import cli, confirm, open_fleet, say
+from fleet_tui.cli.group import cli, open_fleet, say
 from fleet_tui.errors import FleetError, NotFound, UsageError
 from fleet_tui.quantities import counted
 from fleet_tui.text import visible
 
 if TYPE_CHECKING:
-    from fleet_tui.config.init import FirstConfig
     from fleet_tui.config.settings import Config
     from fleet_tui.fleet import Fleet
-
-
-@cli.command()
-@click.option(
-    "--type",
-    "kind",
-    type=click.Choice(["rails", "node", "python", "generic", "minimal"]),
-    help="Kind of project; without it, the files here decide.",
-)
-@click.option(
-    "--migrate-legacy",
-    is_flag=True,
-    help="Import ~/.ai_fleet/config.toml, the one file of old ai-fleet versions.",
-)
-@click.option("-y", "--yes", is_flag=True, help="Do not ask for confirmation.")
-def init(kind: str | None, migrate_legacy: bool, yes: bool) -> None:
-    """Create .aifleet/config.toml for this project.
-
-    It is optional: agents start without it. The kind of project decides which files are copied into worktrees and
-    which commands prepare them; you see both before you answer. `echo y | fleet init` answers as well.
-
-    \b
-    Examples:
-      fleet init
-      fleet init --type python --yes
-    """
-    fleet = open_fleet()
-    planned = fleet.settings.plan_init(kind or "", migrate_legacy=migrate_legacy)
-    for line in _plan_lines(planned):
-        say(line, err=True)
-    if not yes:
-        confirm(f"Create {planned.file}?", flag="--yes", default=True, reads_pipe=True)
-    for path in fleet.settings.init(planned.kind, migrate_legacy=migrate_legacy):
-        say(f"wrote {path}")
-    say(
-        'fleet config --edit changes it; start an agent: fleet create fix-login -p "Fix the login form"',
-        err=True,
-    )
-
-
-def _plan_lines(planned: FirstConfig) -> Iterator[str]:
-    """What kind of project this is and why, and what its first configuration sets."""
-    from fleet_tui.config.edit import text_of
-
-    found = planned.detected
-    line = f"{planned.kind} project"
-    if found is not None and found.because:
-        line += f", detected from {', '.join(found.because)}"
-    elif found is not None:
-        line += ": no Gemfile, package.json, pyproject.toml or requirements.txt found"
-    if found is not None and found.despite:
-        line += f" despite {', '.join(found.despite)} (--type chooses another)"
-    yield line
-    for key, value in planned.settings.items():
-        yield f"  {key} = {text_of(value)}"
 
 
 @cli.command()

@@ -49,7 +49,7 @@ MODULES = {
     "untrust": "trust",
     "ui": "ui",
     "keys": "ui",
-    "init": "config",
+    "init": "init",
     "config": "config",
     "doctor": "doctor",
     "update": "installation",
