@@ -45,10 +45,8 @@ def init(kind: str | None, migrate_legacy: bool, yes: bool) -> None:
         confirm(f"Create {planned.file}?", flag="--yes", default=True, reads_pipe=True)
     for path in fleet.settings.init(planned.kind, migrate_legacy=migrate_legacy):
         say(f"wrote {path}")
-    say(
-        'fleet config --edit changes it; start an agent: fleet create fix-login -p "Fix the login form"',
-        err=True,
-    )
+    say("fleet config --edit changes it", err=True)
+    say('start an agent with: fleet create fix-login -p "Fix the login form"', err=True)
 
 
 def _plan_lines(planned: FirstConfig) -> Iterator[str]:
@@ -56,13 +54,13 @@ def _plan_lines(planned: FirstConfig) -> Iterator[str]:
     from fleet_tui.config.edit import text_of
 
     found = planned.detected
-    line = f"{planned.kind} project"
-    if found is not None and found.because:
-        line += f", detected from {', '.join(found.because)}"
-    elif found is not None:
-        line += ": no Gemfile, package.json, pyproject.toml or requirements.txt found"
+    if found is None:
+        yield f"{planned.kind} project"
+    elif found.because:
+        yield f"{planned.kind} project, detected from {', '.join(found.because)}"
+    else:
+        yield "generic project: no Gemfile, package.json, pyproject.toml or requirements.txt here"
     if found is not None and found.despite:
-        line += f" despite {', '.join(found.despite)} (--type chooses another)"
-    yield line
+        yield f"  there is also {', '.join(found.despite)}; --type chooses another kind"
     for key, value in planned.settings.items():
         yield f"  {key} = {text_of(value)}"

@@ -167,23 +167,16 @@ def _python(has: Has) -> tuple[list[str], list[str], list[str]]:
         return files, ["uv sync"], []
     if has("poetry.lock"):
         return files, ["poetry install"], []
-    what = ""
-    if has("pyproject.toml", "setup.py"):
-        what = "-e ."
     if has("requirements.txt"):
-        what = "-r requirements.txt"
-    if not what:
-        return (
-            files,
-            [],
-            [
-                "When there is a requirements.txt:",
-                f"commands = {_toml_strings(_in_venv('-r requirements.txt'))}",
-            ],
-        )
-    remarks = ["To install into the environment that fleet runs in, which all agents share:"]
-    remarks.append(f"commands = {_toml_strings([f'pip install {what}'])}")
-    return files, _in_venv(what), remarks
+        remarks = [
+            "To install into the environment that fleet runs in, which all agents then share:",
+            'commands = ["pip install -r requirements.txt"]',
+        ]
+        return files, _in_venv("-r requirements.txt"), remarks
+    if has("pyproject.toml", "setup.py"):
+        return files, _in_venv("-e ."), []
+    install = _toml_strings(_in_venv("-r requirements.txt"))
+    return files, [], ["When there is a requirements.txt:", f"commands = {install}"]
 
 
 def _in_venv(what: str) -> list[str]:

@@ -60,13 +60,13 @@ def test_init_says_what_it_detected_from_which_files_and_what_it_sets(cli: Cli, 
 
     shown = cli("init", "--yes").err.splitlines()
 
-    assert (
-        shown[0]
-        == "python project, detected from pyproject.toml despite package.json (--type chooses another)"
-    )
+    assert shown[:2] == [
+        "python project, detected from pyproject.toml",
+        "  there is also package.json; --type chooses another kind",
+    ]
     assert '  setup.credential_files = [".env"]' in shown
     assert '  setup.commands = ["python3 -m venv .venv", ".venv/bin/pip install -e ."]' in shown
-    assert "fleet config --edit" in shown[-1]
+    assert "fleet create" in shown[-1]
 
 
 def test_init_changes_nothing_that_git_sees_but_its_own_folder(cli: Cli, project: Path) -> None:
