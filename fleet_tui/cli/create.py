@@ -33,7 +33,7 @@ UNCOMMITTED_SECONDS = 0.5
 
 @cli.command()
 @click.argument("branch", shell_complete=complete_agents)
-@click.option("-p", "--prompt", default="", help="What the agent should do; - reads standard input.")
+@click.option("-p", "--prompt", default="", help="What the agent should do; - reads it from standard input.")
 @click.option("--existing", is_flag=True, help="Use an existing branch.")
 @launch_options
 def create(
@@ -74,7 +74,9 @@ def create(
 @cli.command()
 @click.argument("count", type=int)
 @click.argument("prefix", default="")
-@click.option("-p", "--prompt", required=True, help="What each agent should do; - reads standard input.")
+@click.option(
+    "-p", "--prompt", required=True, help="What each agent should do; - reads it from standard input."
+)
 @click.option(
     "--agents",
     "mix",
@@ -138,6 +140,8 @@ def multi(
 ) -> None:
     """Start several agents, each with its own prompt.
 
+    Each argument is the name of a new branch, a colon and the prompt.
+
     \b
     Example:
       fleet multi "fix-login:Fix the login form" "add-tests:Test the parser"
@@ -172,11 +176,13 @@ def multi(
 
 @cli.command()
 @name_argument
-@click.option("-p", "--prompt", default="", help="What the agent should do next; - reads standard input.")
-@click.option("--fresh", is_flag=True, help="Start a new conversation with the first prompt.")
+@click.option(
+    "-p", "--prompt", default="", help="What the agent should do next; - reads it from standard input."
+)
+@click.option("--fresh", is_flag=True, help="Start a new conversation, with the agent's first prompt.")
 @own_settings_option
 def revive(branch: str, prompt: str, fresh: bool, own_settings: bool) -> None:
-    """Start an ended agent again, in its worktree and conversation.
+    """Start an ended agent again, and continue its conversation.
 
     \b
     Example:
@@ -199,7 +205,9 @@ def revive(branch: str, prompt: str, fresh: bool, own_settings: bool) -> None:
 @cli.command()
 @name_argument
 @click.argument("new_name", metavar="NEWNAME")
-@click.option("-p", "--prompt", default="", help="What the new agent should do; - reads standard input.")
+@click.option(
+    "-p", "--prompt", default="", help="What the new agent should do; - reads it from standard input."
+)
 @own_settings_option
 def fork(branch: str, new_name: str, prompt: str, own_settings: bool) -> None:
     """Start another agent with a copy of an agent's conversation.

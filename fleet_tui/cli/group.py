@@ -167,7 +167,7 @@ def warn_unwritable(fleet: Fleet) -> None:
     if fleet.unwritable is not None:
         say(f"fleet: {fleet.unwritable.message}; changes of status are recorded later", err=True)
     elif fleet.is_disk_full():
-        say("fleet: the disk that records agents is full; free some space", err=True)
+        say("fleet: the disk with fleet's records is full; free some space", err=True)
 
 
 def terminal_size() -> tuple[int, int] | None:
@@ -192,7 +192,7 @@ def confirm(
     elif reads_pipe and not sys.stdin.isatty():
         agreed = _piped_answer(asked, flag)
     else:
-        raise UsageError(f"no terminal to ask on: {question}", hint=f"confirm with {flag}")
+        raise UsageError(f"cannot ask without a terminal: {question}", hint=f"confirm with {flag}")
     if not agreed:
         raise FleetError("cancelled, nothing changed", hint=f"{flag} does not ask")
 
@@ -201,9 +201,7 @@ def _piped_answer(question: str, flag: str) -> bool:
     say(f"{question} [y/n]", err=True)
     answer = sys.stdin.readline().strip()
     if answer.lower() not in ("y", "yes", "n", "no"):
-        what = (
-            f"{answer!r} is no answer" if answer else "no answer on standard input, and no terminal to ask on"
-        )
+        what = f"{answer!r} is no answer" if answer else "no answer on standard input, and no terminal"
         raise UsageError(what, hint=f"answer y or n, or confirm with {flag}")
     return answer.lower() in ("y", "yes")
 

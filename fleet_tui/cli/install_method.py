@@ -46,7 +46,7 @@ def newest() -> str:
     found = re.search(rf"^{NAME} \(([^)]+)\)", done.stdout, re.MULTILINE)
     if not found:
         raise FleetError(
-            "the package index did not say", hint="try again later, or use your installer's own command"
+            "cannot find out the newest version", hint="try again later, or use your installer's own command"
         )
     return f"the newest version is {found[1]}"
 

@@ -11,7 +11,7 @@ from fleet_tui.errors import UsageError
 
 @cli.command()
 @click.option("--check", is_flag=True, help="Ask the package index for the newest version.")
-@click.option("--force", is_flag=True, help="With --check: do not ask before using the network.")
+@click.option("--force", is_flag=True, help="With --check: use the network without asking.")
 def update(check: bool, force: bool) -> None:
     """Show how to update fleet-tui. Uses the network only with --check.
 
@@ -43,6 +43,6 @@ def completion(shell: str) -> None:
 
     kind = get_completion_class(shell)
     if kind is None:
-        raise UsageError(f"no completion for {shell}")
+        raise UsageError(f"no completion for {shell}", hint="choose bash, zsh or fish")
     for name in ("fleet", "flt"):
         click.echo(kind(cli, {}, name, f"_{name.upper()}_COMPLETE").source())

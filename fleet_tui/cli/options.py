@@ -16,13 +16,13 @@ agent_option = click.option(
 quick_option = click.option("--quick", is_flag=True, help="Skip the project's setup commands.")
 base_option = click.option("--base", default="", metavar="REF", help="Start from this branch, tag or commit.")
 headless_option = click.option(
-    "--headless", is_flag=True, help="Run the prompt without a dialogue, then exit."
+    "--headless", is_flag=True, help="Run the prompt without an interactive session, then exit."
 )
 own_settings_option = click.option(
     "--ignore-project-config",
     "own_settings",
     is_flag=True,
-    help="Use only your own settings; what the project denies stays denied.",
+    help="Ignore the project's settings and use only yours; its deny rules still apply.",
 )
 name_argument = click.argument("branch", metavar="AGENT", shell_complete=complete_agents)
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")

@@ -25,7 +25,12 @@ PIPED_WIDTH = 400
 @click.argument("action", type=click.Choice(["try"]), required=False)
 @click.argument("what", required=False)
 @click.option(
-    "-n", "--lines", type=click.IntRange(min=0), default=20, help="Number of decisions to show; default: 20."
+    "-n",
+    "--lines",
+    type=click.IntRange(min=0),
+    metavar="N",
+    default=20,
+    help="Number of decisions to show; default: 20.",
 )
 @click.option(
     "--tool", default="Bash", metavar="TOOL", help="With try: the tool that asks; WHAT is then a path."

@@ -170,11 +170,16 @@ _FAILURES: tuple[tuple[ReceiptState, type[FleetError], str], ...] = (
 @click.option("--edit", nargs=2, metavar="WHICH MESSAGE", help="Replace the text of a waiting prompt.")
 @click.option("--cancel", metavar="WHICH", help="Remove a waiting prompt.")
 @click.option(
-    "-n", "count", type=click.IntRange(min=0), default=10, help="Number of sent prompts to show; default: 10."
+    "-n",
+    "count",
+    type=click.IntRange(min=0),
+    default=10,
+    metavar="N",
+    help="Number of sent prompts to show; default: 10.",
 )
 @json_option
 def queue(branch: str, edit: tuple[str, str] | None, cancel: str | None, count: int, as_json: bool) -> None:
-    """Show an agent's prompts, and change those that wait.
+    """Show an agent's prompts; edit or cancel waiting ones.
 
     WHICH is a position in the queue or the id of a prompt.
 
@@ -234,7 +239,10 @@ def answer(branch: str, choice: str) -> None:
 
 def _show_question(found: StatusExplanation) -> None:
     if found.status != "blocked":
-        raise Refused(f"{found.agent}: it is not waiting for an answer, it is {found.status}")
+        raise Refused(
+            f"{found.agent} asks nothing, it is {found.status}",
+            hint=f'send a prompt with: fleet prompt {found.agent} "Run the tests"',
+        )
     say(f"{found.detail or 'question'}: {found.text}")
     for number, label in found.choices:
         say(f"  {number}  {label}")

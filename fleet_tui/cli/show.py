@@ -40,7 +40,9 @@ PIPED_WIDTH = 400
 @click.option("-w", "--watch", is_flag=True, help="Refresh every second until Ctrl+C.")
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON array.")
 @click.option(
-    "--repair", is_flag=True, help="First rebuild a damaged store and look for lost or moved worktrees."
+    "--repair",
+    is_flag=True,
+    help="Rebuild a damaged store, and look for lost or moved worktrees, before listing.",
 )
 def list_(grouped: bool, everywhere: bool, watch: bool, as_json: bool, repair: bool) -> None:
     """List the agents of this project, running and ended. Short: fleet l.
@@ -126,7 +128,7 @@ def _watch(fleet: Fleet, *, grouped: bool, everywhere: bool) -> None:
     from fleet_tui.cli.table import fitted
 
     if not sys.stdout.isatty():
-        raise UsageError("--watch needs a terminal", hint="omit it, or call fleet list --json in a loop")
+        raise UsageError("--watch needs a terminal", hint="leave it out, or run fleet list --json in a loop")
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, _exit_on_signal)
     color = in_color(fleet)
@@ -172,7 +174,12 @@ def peek(branch: str) -> None:
 @cli.command()
 @name_argument
 @click.option(
-    "-n", "--lines", type=click.IntRange(min=0), default=None, help="Number of lines; default: ui.log_lines."
+    "-n",
+    "--lines",
+    type=click.IntRange(min=0),
+    metavar="N",
+    default=None,
+    help="Number of lines; default: the setting ui.log_lines.",
 )
 @click.option(
     "-f", "--follow", is_flag=True, help="Print new output until the agent ends or you press Ctrl+C."
@@ -244,7 +251,7 @@ def attach(branch: str) -> int:
 @click.option(
     "--wrong",
     metavar="STATUS",
-    help="Report the right status: saves the screen and the evidence as a test case.",
+    help="Say which status is right: saves the screen and the evidence as a test case.",
 )
 @click.option(
     "--kind",
@@ -256,7 +263,7 @@ def attach(branch: str) -> int:
 def why(branch: str, wrong: str | None, kind: str, as_json: bool) -> None:
     """Explain an agent's status.
 
-    Shows which source set it, on what evidence and since when, and which other sources agree or disagree.
+    Shows the source of the status, its evidence and time, and which other sources agree or disagree.
 
     \b
     Examples:

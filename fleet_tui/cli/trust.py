@@ -18,7 +18,7 @@ from fleet_tui.text import visible
 @click.option("-y", "--yes", is_flag=True, help="Do not ask for confirmation.")
 @click.option("--list", "as_list", is_flag=True, help="List the trusted repositories.")
 def trust(yes: bool, as_list: bool) -> None:
-    """Show what this project's files ask for, and trust it.
+    """Show what this project's files ask for, and trust them.
 
     A project's .aifleet/config.toml can run commands, choose programs, set variables, copy files and allow agents to
     act; .worktreeinclude can copy files. None of this happens until you trust it, and you are asked again when it
@@ -31,7 +31,7 @@ def trust(yes: bool, as_list: bool) -> None:
     """
     if as_list:
         if yes:
-            raise UsageError("--list asks nothing", hint="omit --yes")
+            raise UsageError("--yes has no effect with --list", hint="leave it out")
         _list()
         return
     fleet = open_fleet()

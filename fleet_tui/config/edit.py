@@ -100,13 +100,18 @@ def value_from_text(key: str, text: str) -> object:
     if section == "env" and name:
         problem = variable_problem(name)
         if problem or "\0" in text:
-            raise UsageError(f"{key} {problem or 'must not contain a NUL byte'}")
+            raise UsageError(
+                f"{key} {problem or 'must not contain a NUL byte'}", hint="choose another name or value"
+            )
         return text
     if section == "keys" and name:
         try:
             return strings_text(text)
         except InvalidValue as error:
-            raise UsageError(f"{key} must be a key or a list of keys, not {shown(text)}") from error
+            raise UsageError(
+                f"{key} must be a key or a list of keys, not {shown(text)}",
+                hint="see the keys with: fleet keys",
+            ) from error
     row = row_of(key)
     if row.kind is TABLE:
         raise UsageError(f"{key} is a table", hint=f"set one entry: fleet config set {key}.NAME VALUE")
@@ -115,5 +120,7 @@ def value_from_text(key: str, text: str) -> object:
         row.kind.from_toml(value)
         text.encode()
     except (InvalidValue, UnicodeEncodeError) as error:
-        raise UsageError(f"{key} must be {row.kind.expected}, not {shown(text)}") from error
+        raise UsageError(
+            f"{key} must be {row.kind.expected}, not {shown(text)}", hint=f"see: fleet config get {key}"
+        ) from error
     return value

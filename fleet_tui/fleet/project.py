@@ -50,5 +50,7 @@ def prepare_repository(start: Path) -> None:
     from fleet_tui import git
 
     if start.resolve() in (Path.home(), Path(start.anchor)):
-        raise Refused(f"{start} is no place for a repository", hint="make a folder for it, and go there")
+        raise Refused(
+            f"{start} is not a folder for a repository", hint="create a folder for it, and cd there"
+        )
     git.ensure_repository(start)

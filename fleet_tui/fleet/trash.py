@@ -85,7 +85,9 @@ class TrashVerbs:
                 failures.append(error)
         if len(failures) > 1:
             message = "; ".join(error.message for error in failures)
-            raise Refused(f"{len(failures)} stay in the trash: {message}", hint="fleet trash says what to do")
+            raise Refused(
+                f"{len(failures)} stay in the trash: {message}", hint="fleet trash shows what to do"
+            )
         if failures:
             raise failures[0]
 

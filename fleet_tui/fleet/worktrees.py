@@ -55,7 +55,7 @@ class WorktreeVerbs:
 
         git_dir = self._fleet.store.agents.git_dirs([agent]).get(agent.id)
         if git_dir is None:
-            raise NotFound(f"{agent.name} has no worktree")
+            raise NotFound(f"{agent.name} has no worktree", hint="run: fleet list --repair")
         return git.place_of(git_dir, Path(agent.worktree), agent.id)
 
 

@@ -158,7 +158,8 @@ def _check_branch(name: str, ref: Branch | None, *, existing: bool) -> None:
 
 def _taken(name: str) -> Refused:
     return Refused(
-        f"branch {name!r} already exists", hint="choose another name, or work on it with --existing"
+        f"branch {name!r} already exists",
+        hint=f"choose another name, or work on it with: fleet create {name} --existing",
     )
 
 
@@ -239,7 +240,9 @@ def _make_folder(path: Path) -> int:
     except OSError as error:
         if os.path.lexists(path):
             raise Refused(f"the folder {path} already exists", hint="choose another name") from error
-        raise FleetError(f"cannot create the folder {path}: {error.strerror}") from error
+        raise FleetError(
+            f"cannot create the folder {path}: {error.strerror}", hint="check space and permissions"
+        ) from error
     folder = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     with contextlib.suppress(OSError):  # some network filesystems cannot lock folders
         fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)

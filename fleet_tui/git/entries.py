@@ -206,7 +206,7 @@ def unlock(git_dir: Path, worktree: Path, mark: str = "") -> None:
 def _existing(git_dir: Path, worktree: Path, mark: str) -> WorktreeEntry:
     admin = entry(git_dir, worktree, mark)
     if not admin.folder.is_dir():
-        raise NotFound(f"{worktree} is not a linked worktree")
+        raise NotFound(f"{worktree} is not a linked worktree", hint="see: git worktree list")
     return admin
 
 
@@ -245,7 +245,9 @@ def rename_folder(old: Path, new: Path) -> None:
                 f"{old} and {new.parent} are on different filesystems, so an interrupted move could lose files",
                 hint="keep worktrees and trash on one filesystem",
             ) from error
-        raise FleetError(f"cannot move {old} to {new}: {error.strerror}") from error
+        raise FleetError(
+            f"cannot move {old} to {new}: {error.strerror}", hint="check space and permissions"
+        ) from error
 
 
 def remove_tree(path: Path) -> None:

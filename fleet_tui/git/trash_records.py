@@ -130,9 +130,13 @@ def load(record: Path) -> TrashedWorktree:
             path=record.with_name(record.name.removesuffix(".json")), **known(TrashedWorktree, facts)
         )
     except FileNotFoundError:
-        raise NotFound(f"{record.name.removesuffix('.json')} is not in the trash") from None
+        raise NotFound(
+            f"{record.name.removesuffix('.json')} is not in the trash", hint="see: fleet trash"
+        ) from None
     except (OSError, ValueError, KeyError, TypeError) as error:
-        raise FleetError(f"the trash record {record} cannot be read: {error}") from error
+        raise FleetError(
+            f"the trash record {record} cannot be read: {error}", hint="run: fleet doctor"
+        ) from error
 
 
 # ── the entry of a trashed worktree ──

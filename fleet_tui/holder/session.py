@@ -87,7 +87,7 @@ class Session:
             if message["t"] == "welcome":
                 self.welcome = message
                 return
-        raise HolderGone(f"the holder of {self._name} did not greet")
+        raise HolderGone(f"the holder of {self._name} did not answer", hint="run: fleet doctor")
 
     def fileno(self) -> int:
         return self._socket.fileno()
@@ -133,13 +133,17 @@ class Session:
         except BlockingIOError:
             return []
         except OSError as error:
-            raise HolderGone(f"the holder of {self._name} is gone") from error
+            raise HolderGone(
+                f"the holder of {self._name} is gone", hint="fleet list shows how it ended"
+            ) from error
         if not data:
             raise HolderGone(f"the holder of {self._name} has closed", hint="fleet list shows how it ended")
         try:
             messages = list(self._unpacker.feed(data))
         except wire.WireError as error:
-            raise HolderGone(f"the holder of {self._name} is not understood: {error}") from error
+            raise HolderGone(
+                f"the holder of {self._name} sent an invalid message: {error}", hint="run: fleet doctor"
+            ) from error
         for message in messages:
             if message["t"] == "frame":
                 message["changed"] = self.view.apply(message)
@@ -179,7 +183,7 @@ class Session:
             if message["t"] == "answer" and message.get("id") == number:
                 return message
             if message["t"] == "error":
-                raise HolderGone(str(message["text"]))
+                raise HolderGone(str(message["text"]), hint="run: fleet doctor")
         raise HolderGone(f"the holder of {self._name} did not answer", hint="run: fleet doctor")
 
 
@@ -201,7 +205,7 @@ def paste_parts(text: str) -> list[str]:
 def _connect(run_folder: Path) -> socket.socket:
     holder = read_holder(run_folder)
     if holder is None:
-        raise HolderGone("no holder yet")
+        raise HolderGone("the agent has no holder yet", hint="try again in a moment")
     connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     # A screen server that hangs must not block its clients.
     connection.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, struct.pack("ll", SEND_SECONDS, 0))

@@ -161,7 +161,9 @@ def _start(spec: RunSpec, lock: Path) -> None:
     except ValueError:
         report = {"error": "the holder did not start"}
     if "error" in report:
-        raise LaunchFailed(f"{spec.argv[0]}: {report['error']}")
+        raise LaunchFailed(
+            f"{spec.argv[0]}: {report['error']}", hint=f"check that {spec.argv[0]} starts in a terminal"
+        )
 
 
 def _watch(

@@ -94,7 +94,7 @@ class Starter:
 
             lock = take_lock(paths.lock(agent.id), seconds=1.0)
             if lock is None:
-                raise Refused(f"{agent.name} is already being started")
+                raise Refused(f"{agent.name} is already being started", hint="see: fleet list")
             locks = {agent.id: lock}
             with _releasing(locks):
                 # The row is read again: it cannot change while the lock is held.

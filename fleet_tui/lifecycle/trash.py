@@ -145,7 +145,7 @@ def undo(store: Store, agent: Agent, *, now: float) -> str:
 
 def _undone(store: Store, agent: Agent, *, now: float) -> str:
     if agent.status is not Status.KILLED:
-        raise Refused(f"{agent.name} is not killed", hint="see what can be restored with: fleet trash")
+        raise Refused(f"{agent.name} has not been killed", hint="see what can be restored with: fleet trash")
     with store.transaction():
         if store.agents.taken_names(agent.project, [agent.name]):
             raise Refused(f"another agent is now called {agent.name}", hint=f"fleet kill {agent.name} first")
@@ -204,7 +204,7 @@ def empty_trash(store: Store, agent: Agent, *, keep_ignored: bool = True) -> str
 
 def _emptied(store: Store, agent: Agent, *, keep_ignored: bool) -> str:
     if not agent.trash:
-        raise NotFound(f"{agent.name} is no longer in the trash")
+        raise NotFound(f"{agent.name} is no longer in the trash", hint="see: fleet trash")
     item = waiting(agent)
     ref = ""
     if item is not None:

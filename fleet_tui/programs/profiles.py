@@ -64,7 +64,7 @@ def _merged(name: str, seen: tuple[str, ...] = ()) -> dict[str, Any]:
         return own
     parent = own.pop("extends", BASE)
     if not isinstance(parent, str):
-        raise UsageError(f"profile {name!r}: extends must be a string")
+        raise UsageError(f"profile {name!r}: extends must be a string", hint="fix the file or remove it")
     return _overlaid(_merged(parent, (*seen, name)), own)
 
 

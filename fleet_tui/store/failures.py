@@ -68,7 +68,7 @@ def stayed_locked(path: Path) -> StoreUnwritable:
 
 
 def disk_full(path: Path) -> StoreUnwritable:
-    return StoreUnwritable(f"the disk is full: cannot write {path}", hint="make room on it")
+    return StoreUnwritable(f"the disk is full: cannot write {path}", hint="free some space on it")
 
 
 def refuse_network(path: Path) -> None:

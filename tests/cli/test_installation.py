@@ -25,4 +25,4 @@ def test_an_unreachable_package_index_is_one_line(cli: Cli, monkeypatch: pytest.
     ran = cli("update", "--check", "--force")
 
     assert ran.code == 1
-    assert "package index did not say" in ran.complaint
+    assert "cannot find out the newest version" in ran.complaint

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 import re
 import stat
@@ -59,6 +60,14 @@ def test_every_command_has_help_that_says_what_it_does(cli: Cli) -> None:
         text = cli.ok(name, "-h")
         assert text.startswith(f"Usage: fleet {name}"), name
         assert len(text.splitlines()) > 3
+
+
+def test_every_command_shows_an_example_that_names_it() -> None:
+    for name, command in all_commands().items():
+        examples = inspect.cleandoc(command.help or "").partition("\b\nExample")[2]
+        assert f"fleet {name}" in examples or (name == "ui" and "fleet-tui" in examples), name
+        # The first line is a sentence, which the list of commands shows whole.
+        assert re.match(r"[A-Z][a-z]+ .*[.…]$", (command.help or "").splitlines()[0]), name
 
 
 def test_every_command_is_defined_in_the_module_that_the_table_names() -> None:

@@ -455,7 +455,7 @@ def test_trust_is_shown_asked_and_revoked(cli: Cli, project: Path) -> None:
     ran = cli("trust")
     assert ran.code == 2
     assert "run    in every new worktree, before the agent\n         touch made   line 2\n" in ran.out
-    assert "no terminal to ask on: Trust exactly this line?" in ran.complaint
+    assert "cannot ask without a terminal: Trust exactly this line?" in ran.complaint
     assert cli.ok("trust", "--list") == "No repository is trusted\n"
 
     assert cli.ok("trust", "--yes").splitlines()[-1].startswith("Trusted 1 line of ")

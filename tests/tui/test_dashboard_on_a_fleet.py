@@ -403,7 +403,7 @@ def test_outside_a_repository_the_screen_says_what_to_do_but_the_home_folder_is_
             assert driven.app.screen is driven.dashboard
             await driven.until(lambda: "Start here" in driven.text())
             await driven.press("i")
-            await driven.until(lambda: "no place for a repository" in driven.toasts())
+            await driven.until(lambda: "not a folder for a repository" in driven.toasts())
 
     drive(go())
     assert not (home / ".git").exists()

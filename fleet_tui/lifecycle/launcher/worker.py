@@ -212,7 +212,10 @@ class LaunchWorker:
         spec = run_spec(agent, intent, self._profile(intent.profile))
         answer = self._ask_forker(spec, self._locks[agent.id])
         if "error" in answer:
-            raise LaunchFailed(f"{intent.argv[0]}: {answer['error']}")
+            raise LaunchFailed(
+                f"{intent.argv[0]}: {answer['error']}",
+                hint=f"check that {intent.argv[0]} starts in a terminal",
+            )
         now = time.time()
         status = Status.SETUP if intent.setup else Status.STARTING
         with self._store.transaction():
