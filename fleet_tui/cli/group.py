@@ -194,7 +194,7 @@ def confirm(
     else:
         raise UsageError(f"cannot ask without a terminal: {question}", hint=f"confirm with {flag}")
     if not agreed:
-        raise FleetError("cancelled, nothing changed", hint=f"{flag} does not ask")
+        raise FleetError("cancelled, nothing changed", hint=f"{flag} skips the question")
 
 
 def _piped_answer(question: str, flag: str) -> bool:

@@ -240,8 +240,8 @@ def answer(branch: str, choice: str) -> None:
 def _show_question(found: StatusExplanation) -> None:
     if found.status != "blocked":
         raise Refused(
-            f"{found.agent} asks nothing, it is {found.status}",
-            hint=f'send a prompt with: fleet prompt {found.agent} "Run the tests"',
+            f"{found.agent}: it is not waiting for an answer, it is {found.status}",
+            hint=f'send a prompt with: fleet prompt {found.agent} "…"',
         )
     say(f"{found.detail or 'question'}: {found.text}")
     for number, label in found.choices:

@@ -141,10 +141,9 @@ def trash_lines(found: TrashReport, archives: Sequence[tuple[Path, float]] = (),
         text += [line, *(f"    {detail}" for detail in _details(item, now))]
     for archive, goes_at in archives:
         text.append(f"archive of ignored files, deleted {_in(goes_at - now)}: {archive}")
-    total = f"{len(found.items)} in the trash"
     if not found.items:
-        return [*text, total]
-    total += " (fleet undo restores the last kill, fleet undo NAME one agent)"
+        return [*text, "The trash is empty" if not text else "No worktrees in the trash"]
+    total = f"{len(found.items)} in the trash (fleet undo restores the last kill, fleet undo AGENT only that agent)"
     rule = "Deleted worktrees are saved under refs/fleet/trash, without ignored files."
     return [*text, total, rule, *_over_limit(found)]
 

@@ -29,10 +29,10 @@ def test_the_trash_is_listed_with_ages_times_and_places() -> None:
     assert trash_lines(found, now=NOW) == [
         "fix-login  2m ago   3M  deleted in 13d  /trees/.trash/x",
         "日本       11h ago  0B  deleted next    /trees/.trash/y",
-        "2 in the trash (fleet undo restores the last kill, fleet undo NAME one agent)",
+        "2 in the trash (fleet undo restores the last kill, fleet undo AGENT only that agent)",
         "Deleted worktrees are saved under refs/fleet/trash, without ignored files.",
     ]
-    assert trash_lines(TrashReport((), 0, 1), now=NOW) == ["0 in the trash"]
+    assert trash_lines(TrashReport((), 0, 1), now=NOW) == ["The trash is empty"]
 
 
 def test_the_trash_shows_its_contents_and_what_keeps_them_there() -> None:
@@ -56,7 +56,7 @@ def test_the_trash_shows_its_contents_and_what_keeps_them_there() -> None:
         "    ignored and too large to save: node_modules/ 400M",
         "    stays: it holds another repository in build/x (undo, and move it)",
         "archive of ignored files, deleted in 1d: /trees/.trash/y.ignored.tar",
-        "1 in the trash (fleet undo restores the last kill, fleet undo NAME one agent)",
+        "1 in the trash (fleet undo restores the last kill, fleet undo AGENT only that agent)",
         "Deleted worktrees are saved under refs/fleet/trash, without ignored files.",
         "The trash of all projects is over its limit: 6.0G of 5.0G (fleet.trash_mb). "
         "The next create deletes the oldest worktrees; none is deleted on its first day.",
