@@ -199,7 +199,10 @@ def confirm(
 
 def _piped_answer(question: str, flag: str) -> bool:
     say(f"{question} [y/n]", err=True)
-    answer = sys.stdin.readline().strip()
+    try:
+        answer = sys.stdin.readline().strip()
+    except UnicodeDecodeError:
+        answer = ""
     if answer.lower() not in ("y", "yes", "n", "no"):
         what = f"{answer!r} is no answer" if answer else "no answer on standard input, and no terminal"
         raise UsageError(what, hint=f"answer y or n, or confirm with {flag}")

@@ -45,7 +45,7 @@ def _explain(error: click.ClickException, context: click.Context) -> tuple[str, 
     if isinstance(error, click.NoSuchOption):
         return _unknown_option(error.option_name, context)
     if isinstance(error, click.MissingParameter) and error.param is not None:
-        return f"{_name(context)} needs {_wanted(error.param, context)}", _example(context)
+        return f"{_name(context)} needs {_wanted(error.param)}", _example(context)
     if isinstance(error, click.BadParameter) and error.param is not None:
         return _bad_value(error.message, error.param, context)
     if isinstance(error, click.BadOptionUsage):
@@ -63,7 +63,7 @@ def _unknown_option(option: str, context: click.Context) -> tuple[str, str]:
     params = context.command.params
     counts = [param for param in params if isinstance(param, click.Argument) and _is_number(param.type)]
     if re.match(r"-\d", option) and counts:
-        return f"{_label(counts[0], context)} cannot be negative", _example(context)
+        return f"{_label(counts[0])} cannot be negative", _example(context)
     known = [spelling for param in params for spelling in param.opts if spelling.startswith("--")]
     close = difflib.get_close_matches(option, known, n=1) if option.startswith("--") else []
     return f"{_name(context)} has no option {option}", f"did you mean {close[0]}?" if close else ""
@@ -73,9 +73,9 @@ def _bad_option(spelling: str, param: click.Parameter, context: click.Context) -
     if isinstance(param, click.Option) and param.is_flag:
         return f"{spelling} takes no value", ""
     if param.nargs > 1:
-        return f"{spelling} needs {param.nargs} values: {_placeholder(param, context)}", ""
+        return f"{spelling} needs {param.nargs} values: {_placeholder(param)}", ""
     if isinstance(param.type, click.Choice):
-        return f"{spelling} needs {_either(_choices(param.type))}", ""
+        return f"{spelling} needs {_either(_choices(param.type))}", _example(context, param.opts)
     return f"{spelling} needs a value", _example_value(spelling, param, context)
 
 
@@ -86,7 +86,7 @@ def _extra_argument(extra: str, context: click.Context) -> tuple[str, str]:
         return f"{_name(context)} does not take {extra!r}", f"did you mean {option}?"
     if not arguments:
         return f"{_name(context)} takes no arguments, but got {extra!r}", ""
-    takes = " ".join(_placeholder(param, context) for param in arguments)
+    takes = " ".join(_placeholder(param) for param in arguments)
     advice = (
         "quote text with spaces; "
         if any("--prompt" in param.opts for param in context.command.params)
@@ -98,7 +98,7 @@ def _extra_argument(extra: str, context: click.Context) -> tuple[str, str]:
 
 
 def _bad_value(problem: str, param: click.Parameter, context: click.Context) -> tuple[str, str]:
-    label = _label(param, context)
+    label = _label(param)
     kind = param.type
     found = re.match(r"'?(.*?)'? is not ", problem, re.DOTALL)
     value = found[1] if found else ""
@@ -141,25 +141,29 @@ def _name(context: click.Context) -> str:
     return path.partition(" ")[2] or path
 
 
-def _wanted(param: click.Parameter, context: click.Context) -> str:
+def _wanted(param: click.Parameter) -> str:
     if isinstance(param, click.Option):
-        return _label(param, context)
+        return _label(param)
     if isinstance(param.type, click.Choice):
         return _either(_choices(param.type))
-    placeholder = _placeholder(param, context)
+    placeholder = _placeholder(param)
     if not re.fullmatch(r"[A-Z_-]+", placeholder):
         return placeholder
     return f"{'an' if placeholder[0] in 'AEIOU' else 'a'} {placeholder}"
 
 
-def _label(param: click.Parameter, context: click.Context) -> str:
+def _label(param: click.Parameter) -> str:
     """An option by its long name, an argument by its placeholder."""
-    return max(param.opts, key=len) if isinstance(param, click.Option) else _placeholder(param, context)
+    return max(param.opts, key=len) if isinstance(param, click.Option) else _placeholder(param)
 
 
-def _placeholder(param: click.Parameter, context: click.Context) -> str:
+def _placeholder(param: click.Parameter) -> str:
     """What stands for a value in the usage line, without the brackets of an optional one."""
-    return re.sub(r"[\[\]{}]", "", param.metavar or param.make_metavar(context))
+    if param.metavar:
+        return param.metavar.replace("[", "").replace("]", "")
+    if isinstance(param.type, click.Choice):
+        return "|".join(_choices(param.type))
+    return (param.name or "").upper() + ("..." if param.nargs == -1 else "")
 
 
 def _option_named(word: str, context: click.Context) -> str:
