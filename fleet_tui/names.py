@@ -78,6 +78,13 @@ def check_text(text: str, what: str) -> str:
     return text
 
 
+def check_prompt(text: str) -> str:
+    """Refuse a prompt without text. An agent may start without a prompt, but an empty one is a mistake."""
+    if not text.strip():
+        raise UsageError("the prompt is empty", hint="write what the agent should do")
+    return text
+
+
 def check_count(count: int) -> int:
     if not 1 <= count <= MAX_COUNT:
         raise UsageError(f"cannot start {count} agents at once", hint=f"choose a count from 1 to {MAX_COUNT}")

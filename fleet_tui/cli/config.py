@@ -2,32 +2,52 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from fleet_tui.cli.completion import complete_keys
-from fleet_tui.cli.group import cli, open_fleet, say
+from fleet_tui.cli.completion import complete_keys, complete_values
+from fleet_tui.cli.group import cli, in_color, open_fleet, say, say_faint, say_json
+from fleet_tui.cli.options import color_option, json_option
 from fleet_tui.errors import FleetError, NotFound, UsageError
 from fleet_tui.quantities import counted
 from fleet_tui.text import visible
 
 if TYPE_CHECKING:
+    from fleet_tui.config.edit import SettingValue
     from fleet_tui.config.settings import Config
     from fleet_tui.fleet import Fleet
 
 
-@cli.command()
-@click.argument("action", type=click.Choice(["get", "set"]), required=False)
+class _ConfigCommand(click.Command):
+    """Takes what follows `set KEY` as the value, even if it starts with a dash."""
+
+    _OPTIONS = frozenset({"--user", "--json", "--help", "-h", "--"})
+    """What `config set` takes as an option all the same; behind -- everything is a value."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        words = [number for number, word in enumerate(args) if not word.startswith("-")][:2]
+        if len(words) == 2 and args[words[0]] == "set":
+            before, after = args[: words[1] + 1], args[words[1] + 1 :]
+            value = next((word for word in after if word not in self._OPTIONS), "")
+            if value.startswith("-") and "--" not in args:
+                after.remove(value)
+                args = [*before, *after, "--", value]
+        return super().parse_args(ctx, args)
+
+
+@cli.command(cls=_ConfigCommand)
+@click.argument("action", type=click.Choice(["get", "set", "unset"]), required=False)
 @click.argument("key", required=False, shell_complete=complete_keys)
-@click.argument("value", required=False)
+@click.argument("value", required=False, shell_complete=complete_values)
 @click.option("-e", "--edit", is_flag=True, help="Open the file in $EDITOR.")
-@click.option("-v", "--validate", is_flag=True, help="Check the files for errors.")
+@click.option("-v", "--validate", is_flag=True, help="Check the files for errors, and list all of them.")
 @click.option("--show-origin", is_flag=True, help="Show where each value comes from.")
 @click.option("--user", is_flag=True, help="Use your own file instead of the project's.")
+@color_option
+@json_option
 def config(
     action: str | None,
     key: str | None,
@@ -36,38 +56,94 @@ def config(
     validate: bool,
     show_origin: bool,
     user: bool,
+    color: str | None,
+    as_json: bool,
 ) -> None:
-    """Show or change the configuration.
+    """Show each setting with what it means, or change one.
+
+    A VALUE may start with dashes. `unset` removes a key from the file, so that its default or your own value counts
+    again.
 
     \b
     Examples:
       fleet config --show-origin
       fleet config get agent.default
       fleet config set defaults.agent codex --user
+      fleet config set agent.claude_flags "--model opus"
+      fleet config unset agent.default
     """
-    from fleet_tui.config.edit import entries, text_of
-
     if edit:
         _edit(user=user)
     elif validate:
-        _validate()
+        _validate(user=user, as_json=as_json)
     elif action is None:
-        found = open_fleet().config()
-        for entry in entries(found):
-            origin = f"    # {entry.origin}" if show_origin else ""
-            say(f"{entry.key} = {text_of(entry.value)}{origin}")
-        _warn_untrusted(found)
-    elif key is None or (action == "set" and value is None) or (action == "get" and value is not None):
+        _show_all(color, show_origin=show_origin, as_json=as_json)
+    elif key is None or (value is None) == (action == "set"):
         form = "KEY VALUE" if action == "set" else "KEY"
         raise UsageError(f"config {action} needs {form}", hint="fleet config lists all keys")
     elif action == "get":
         found = open_fleet().config()
-        _show_value(found, key, show_origin=show_origin)
+        _show_value(found, key, show_origin=show_origin, as_json=as_json)
         _warn_untrusted(found, key)
-    else:
+    elif action == "set":
         fleet = open_fleet()
         _check_keys(fleet, key, value or "", user=user)
         fleet.settings.set(key, value or "", user=user)
+        _after_change(fleet, key, user=user, as_json=as_json)
+    else:
+        fleet = open_fleet()
+        fleet.settings.unset(key, user=user)
+        _after_change(fleet, key, user=user, as_json=as_json, is_set=False)
+
+
+def _show_all(color: str | None, *, show_origin: bool, as_json: bool) -> None:
+    from fleet_tui.config.edit import entries, meaning, text_of
+
+    fleet = open_fleet()
+    found = fleet.config()
+    if as_json:
+        say_json([_record(entry) for entry in entries(found)], indent=2)
+    else:
+        in_colors = in_color(fleet, color)
+        for entry in entries(found):
+            origin = f"    # {entry.origin}" if show_origin else ""
+            say_faint(f"# {meaning(entry.key)}", color=in_colors)
+            say(f"{entry.key} = {text_of(entry.value)}{origin}")
+    _warn_untrusted(found)
+
+
+def _record(entry: SettingValue) -> dict[str, Any]:
+    """A setting as `fleet config --json` shows it."""
+    from fleet_tui.config.edit import default_of, meaning, plain
+
+    return {
+        "key": entry.key,
+        "value": plain(entry.value),
+        "origin": entry.origin,
+        "default": plain(default_of(entry.key)),
+        "meaning": meaning(entry.key),
+    }
+
+
+def _after_change(fleet: Fleet, key: str, *, user: bool, as_json: bool, is_set: bool = True) -> None:
+    """Show the value that counts now, after a key was removed or where another file overrides what was set."""
+    from fleet_tui.config.edit import entry, text_of
+
+    try:
+        found = entry(fleet.config(), key)
+    except FleetError:
+        # An unknown key, a variable, or a file with an error in another key.
+        if as_json:
+            say_json({"key": key, "value": None, "origin": "", "default": None, "meaning": ""}, indent=2)
+        elif not is_set:
+            say(f"{key} is no longer set")
+        return
+    if as_json:
+        say_json(_record(found), indent=2)
+    elif not is_set:
+        say(f"{found.key} = {text_of(found.value)}    # {found.origin}")
+    elif found.origin != str(fleet.settings.file(user=user)):
+        say(f"fleet: no effect here: {found.origin} sets {key} too", err=True)
 
 
 def _warn_untrusted(config: Config, only: str = "") -> None:
@@ -103,32 +179,35 @@ def _key_problem(table: Mapping[str, Any]) -> UsageError | None:
     return None
 
 
-def _show_value(config: Config, key: str, *, show_origin: bool) -> None:
+def _show_value(config: Config, key: str, *, show_origin: bool, as_json: bool) -> None:
     """Print one value; a string without quotes, for scripts."""
-    from fleet_tui.config.edit import get, text_of
-    from fleet_tui.config.settings import DEFAULT
+    from fleet_tui.config.edit import entry, text_of
 
-    value = get(config, key)
-    text = value if isinstance(value, str) else text_of(value)
-    for line in (text + (f"    # {config.origins.get(key, DEFAULT)}" if show_origin else "")).split("\n"):
+    found = entry(config, key)
+    if as_json:
+        say_json(_record(found), indent=2)
+        return
+    text = found.value if isinstance(found.value, str) else text_of(found.value)
+    for line in (text + (f"    # {found.origin}" if show_origin else "")).split("\n"):
         say(line)
 
 
-def _validate() -> None:
-    fleet = open_fleet()
-    problems = fleet.settings.validate()
-    # A file that cannot be read is among the problems already.
-    with contextlib.suppress(FleetError):
-        refused = _key_problem(fleet.config().keys)
-        problems += [refused.message] if refused is not None else []
-    for problem in problems:
-        say(problem, err=True)
+def _validate(*, user: bool, as_json: bool) -> None:
+    from fleet_tui.tui import keys as keymaps
+
+    problems = open_fleet().settings.validate(user=user, check_keys=keymaps.problems)
+    if as_json:
+        say_json([{"problem": problem} for problem in problems], indent=2)
+    else:
+        for problem in problems:
+            say(problem, err=True)
     if problems:
         raise FleetError(
             f"{counted(len(problems), 'problem')} in the configuration",
             hint="fix it with: fleet config --edit",
         )
-    say("The configuration is valid")
+    if not as_json:
+        say("The configuration is valid")
 
 
 def _edit(*, user: bool) -> None:

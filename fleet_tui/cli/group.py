@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from fleet_tui import __version__
+from fleet_tui import __version__, names
 from fleet_tui.errors import FleetError, UsageError
 from fleet_tui.text import flat, to_json
 
@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 class OutputClosed(Exception):
     """The reader of standard output has closed it; click would report the broken pipe as a failure."""
 
+
+PIPED_WIDTH = 400
+"""The width of a table that is not printed on a terminal; no name is cut."""
 
 MODULES = {
     "create": "create",
@@ -162,6 +165,21 @@ def say_columns(rows: Sequence[Sequence[str]]) -> None:
         say(line)
 
 
+def say_table(header: Sequence[str], rows: Sequence[Sequence[str]], *, color: bool) -> None:
+    """Print rows under the names of their columns, cut to the width of the terminal."""
+    from fleet_tui.cli.table import titled
+
+    width = (terminal_size() or (PIPED_WIDTH, 0))[0]
+    for line in titled(header, rows, width=width, color=color):
+        # Its cells are safe already, and click would strip its colors wherever there is no terminal.
+        click.echo(line, color=True)
+
+
+def say_faint(text: str, *, color: bool) -> None:
+    """Print one line that matters less than those around it."""
+    click.echo(f"\x1b[2m{flat(text)}\x1b[0m" if color else flat(text), color=True)
+
+
 def warn_unwritable(fleet: Fleet) -> None:
     """Warn that the store could not be updated, and why."""
     if fleet.unwritable is not None:
@@ -221,15 +239,20 @@ def is_output_closed(seconds: float = 0.0) -> bool:
     return bool(reader.poll(seconds * 1000))
 
 
-def in_color(fleet: Fleet) -> bool:
-    """Whether to print colors: as configured, else if standard output is a terminal with colors."""
-    wanted = "auto"
+def in_color(fleet: Fleet, wanted: str | None = None) -> bool:
+    """Whether to print colors: as --color says, else NO_COLOR and FORCE_COLOR, else ui.color, else the terminal."""
+    if wanted in ("always", "never"):
+        return wanted == "always"
+    if os.environ.get("NO_COLOR"):
+        return False
+    if os.environ.get("FORCE_COLOR", "0").lower() not in ("", "0", "false"):
+        return True
     # Agents are listed even if the configuration cannot be read.
     with contextlib.suppress(FleetError):
-        wanted = fleet.config(trusted=False).color
-    if wanted != "auto":
-        return wanted == "always"
-    return sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+        configured = fleet.config(trusted=False).color if wanted is None else "auto"
+        if configured != "auto":
+            return configured == "always"
+    return sys.stdout.isatty() and os.environ.get("TERM") != "dumb"
 
 
 def shortened(names: Sequence[str]) -> str:
@@ -237,6 +260,8 @@ def shortened(names: Sequence[str]) -> str:
     return ", ".join(names[:5]) + (" …" if len(names) > 5 else "")
 
 
-def prompt_text(prompt: str) -> str:
-    """The prompt as given; a single dash reads it from standard input."""
-    return sys.stdin.read() if prompt == "-" else prompt
+def prompt_text(prompt: str | None) -> str:
+    """The prompt as given, or empty without one; a single dash reads it from standard input."""
+    if prompt is None:
+        return ""
+    return names.check_prompt(sys.stdin.read() if prompt == "-" else prompt)

@@ -6,7 +6,6 @@ import click
 
 from fleet_tui import __version__
 from fleet_tui.cli.group import cli, confirm, say
-from fleet_tui.errors import UsageError
 
 
 @cli.command()
@@ -39,10 +38,7 @@ def completion(shell: str) -> None:
     Example, for ~/.bashrc:
       eval "$(fleet completion bash)"
     """
-    from click.shell_completion import get_completion_class
+    from fleet_tui.cli import completion_scripts
 
-    kind = get_completion_class(shell)
-    if kind is None:
-        raise UsageError(f"no completion for {shell}", hint="choose bash, zsh or fish")
     for name in ("fleet", "flt"):
-        click.echo(kind(cli, {}, name, f"_{name.upper()}_COMPLETE").source())
+        click.echo(completion_scripts.script(cli, shell, name))

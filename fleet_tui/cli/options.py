@@ -7,14 +7,20 @@ from typing import Any, TypeVar
 
 import click
 
-from fleet_tui.cli.completion import complete_agents, complete_profiles
+from fleet_tui.cli.completion import complete_agents, complete_bases, complete_profiles
 
 agent_option = click.option(
     "-a", "--agent", default="", metavar="PROFILE", shell_complete=complete_profiles,
     help="Run this profile (claude, codex, …) or any other program.",
 )  # fmt: skip
 quick_option = click.option("--quick", is_flag=True, help="Skip the project's setup commands.")
-base_option = click.option("--base", default="", metavar="REF", help="Start from this branch, tag or commit.")
+base_option = click.option(
+    "--base",
+    default="",
+    metavar="REF",
+    shell_complete=complete_bases,
+    help="Start from this branch, tag or commit.",
+)
 headless_option = click.option(
     "--headless", is_flag=True, help="Run the prompt without an interactive session, then exit."
 )
@@ -25,6 +31,11 @@ own_settings_option = click.option(
     help="Ignore the project's settings and use only yours; its deny rules still apply.",
 )
 name_argument = click.argument("branch", metavar="AGENT", shell_complete=complete_agents)
+color_option = click.option(
+    "--color",
+    type=click.Choice(["auto", "always", "never"]),
+    help="When to print colors; default: NO_COLOR or FORCE_COLOR, else ui.color.",
+)
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])

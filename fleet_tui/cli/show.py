@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING
 
 import click
 
+from fleet_tui.cli.completion import complete_statuses
 from fleet_tui.cli.group import (
+    PIPED_WIDTH,
     cli,
     in_color,
     is_output_closed,
@@ -20,7 +22,7 @@ from fleet_tui.cli.group import (
     terminal_size,
     warn_unwritable,
 )
-from fleet_tui.cli.options import json_option, name_argument
+from fleet_tui.cli.options import color_option, json_option, name_argument
 from fleet_tui.cli.sampling import primed
 from fleet_tui.errors import FleetError, NotFound, UsageError
 from fleet_tui.text import block, to_json
@@ -30,21 +32,21 @@ if TYPE_CHECKING:
     from fleet_tui.models import Agent
     from fleet_tui.prompting.why import StatusExplanation
 
-PIPED_WIDTH = 400
-"""The width of a table that is not printed on a terminal; no name is cut."""
-
 
 @cli.command("list")
 @click.option("-g", "--grouped", is_flag=True, help="Group by batch.")
 @click.option("-a", "--all", "everywhere", is_flag=True, help="List the agents of all projects.")
 @click.option("-w", "--watch", is_flag=True, help="Refresh every second until Ctrl+C.")
-@click.option("--json", "as_json", is_flag=True, help="Print a JSON array.")
+@color_option
+@json_option
 @click.option(
     "--repair",
     is_flag=True,
     help="Rebuild a damaged store, and look for lost or moved worktrees, before listing.",
 )
-def list_(grouped: bool, everywhere: bool, watch: bool, as_json: bool, repair: bool) -> None:
+def list_(
+    grouped: bool, everywhere: bool, watch: bool, color: str | None, as_json: bool, repair: bool
+) -> None:
     """List the agents of this project, running and ended. Short: fleet l.
 
     \b
@@ -58,12 +60,12 @@ def list_(grouped: bool, everywhere: bool, watch: bool, as_json: bool, repair: b
         for line in fleet.repair():
             say(line, err=True)
     if watch:
-        _watch(fleet, grouped=grouped, everywhere=everywhere)
+        _watch(fleet, grouped=grouped, everywhere=everywhere, color=in_color(fleet, color))
         return
-    color = not as_json and in_color(fleet)
+    colored = not as_json and in_color(fleet, color)
     # Colors are decided already; click would strip them wherever there is no terminal.
     click.echo(
-        _listing(fleet, grouped=grouped, everywhere=everywhere, color=color, as_json=as_json), color=True
+        _listing(fleet, grouped=grouped, everywhere=everywhere, color=colored, as_json=as_json), color=True
     )
     warn_unwritable(fleet)
     _warn_damaged(fleet)
@@ -121,17 +123,16 @@ def _no_agents(fleet: Fleet, *, everywhere: bool) -> str:
         return "No agents in this project (fleet list -a lists those of all projects)"
     if fleet.trash.agents(everywhere=everywhere):
         return "No agents (fleet undo restores the last kill, fleet trash lists all killed agents)"
-    return 'No agents yet (start one: fleet create BRANCH -p "what to do")'
+    return 'No agents yet (start one: fleet create NAME -p "what to do")'
 
 
-def _watch(fleet: Fleet, *, grouped: bool, everywhere: bool) -> None:
+def _watch(fleet: Fleet, *, grouped: bool, everywhere: bool, color: bool) -> None:
     from fleet_tui.cli.table import fitted
 
     if not sys.stdout.isatty():
         raise UsageError("--watch needs a terminal", hint="leave it out, or run fleet list --json in a loop")
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, _exit_on_signal)
-    color = in_color(fleet)
     sys.stdout.write("\x1b[?1049h\x1b[?25l")
     try:
         while True:
@@ -251,6 +252,7 @@ def attach(branch: str) -> int:
 @click.option(
     "--wrong",
     metavar="STATUS",
+    shell_complete=complete_statuses,
     help="Say which status is right: saves the screen and the evidence as a test case.",
 )
 @click.option(

@@ -111,7 +111,7 @@ COLUMNS = (
     Column("NAME", lambda line: line.agent.name),
     Column("PROJECT", _project, rank=8),
     Column("BATCH", lambda line: line.batch, rank=1),
-    Column("AGENT", _profile, rank=4),
+    Column("PROFILE", _profile, rank=4),
     Column("STATUS", lambda line: word(line.agent)),
     Column("CPU%", _cpu, rank=6),
     Column("MEM", lambda line: memory(line.usage.memory), rank=7),
@@ -240,6 +240,12 @@ def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
         "  ".join(_padded(cell, size) for cell, size in zip(row, widths, strict=True)).rstrip()
         for row in safe
     ]
+
+
+def titled(header: Sequence[str], rows: Sequence[Sequence[str]], *, width: int, color: bool) -> list[str]:
+    """Rows under the names of their columns, in the given width; a row of one cell goes across all columns."""
+    cells = [TableRow(tuple(flat(cell) for cell in row)) for row in rows]
+    return _aligned([TableRow(tuple(header), FAINT), *cells], width, color=color)
 
 
 def _aligned(rows: Sequence[TableRow], width: int, *, color: bool) -> list[str]:

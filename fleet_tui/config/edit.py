@@ -1,15 +1,25 @@
-"""Show settings by key, and set one in a file: `fleet config`, `config get` and `config set`."""
+"""Show settings by key, and set or unset one in a file: `fleet config` with `get`, `set` and `unset`."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fleet_tui.config.files import EDIT_HINT, parse, read_text, write
 from fleet_tui.config.kinds import TABLE, InvalidValue, shown, strings_text, variable_problem
-from fleet_tui.config.settings import DEFAULT, KEYS, Config, row_of
+from fleet_tui.config.settings import DEFAULT, KEYS, Config, row_key, row_of, unknown
 from fleet_tui.errors import FleetError, NotFound, UsageError
+
+if TYPE_CHECKING:
+    from tomlkit import TOMLDocument
+
+_AUTHORITY_NOTES = {
+    "user": " (your own file only)",
+    "lower": " (a project can only lower it)",
+    "trusted": " (a project's value needs your trust)",
+    "project": "",
+}
 
 
 class SettingValue(NamedTuple):
@@ -49,6 +59,34 @@ def entries(config: Config) -> list[SettingValue]:
     return found
 
 
+def entry(config: Config, key: str) -> SettingValue:
+    """One setting with its origin."""
+    return SettingValue(key, get(config, key), config.origins.get(key, DEFAULT))
+
+
+def meaning(key: str) -> str:
+    """What a key means, and whose file may set it; empty for an unknown key."""
+    row = KEYS.get(row_key(key))
+    return row.doc + _AUTHORITY_NOTES[row.authority.name] if row is not None else ""
+
+
+def default_of(key: str) -> object:
+    """The value of a key that no file sets; None for a variable and a key binding, which have none."""
+    row = KEYS.get(key)
+    return row.default if row is not None else None
+
+
+def plain(value: object) -> Any:
+    """A value as plain data, such as JSON has it."""
+    if isinstance(value, tuple | list):
+        return [plain(item) for item in value]
+    if hasattr(value, "to_plain"):
+        return plain(value.to_plain())
+    if isinstance(value, Mapping):
+        return {str(name): plain(item) for name, item in value.items()}
+    return str(value) if isinstance(value, Path) else value
+
+
 def get(config: Config, key: str) -> object:
     """The value of a key, or an error that names the nearest known key."""
     section, _, name = key.partition(".")
@@ -68,30 +106,71 @@ def set_value(file: Path, key: str, text: str, *, inside: Path | None = None) ->
 
     With `inside`, the file must lie in that folder after all links are followed.
     """
-    import tomlkit
-    from tomlkit.exceptions import TOMLKitError
-
     value = value_from_text(key, text)
     source = read_text(file, inside=inside) or ""
-    before = parse(source, file)
+    wanted = parse(source, file)
     section, _, name = key.partition(".")
-    try:
-        document = tomlkit.parse(source)
+
+    def change(document: TOMLDocument) -> None:
+        import tomlkit
+
         if section not in document:
             document[section] = tomlkit.table()
-        table = document[section]
+        table: Any = document[section]
         if not hasattr(table, "keys"):
             raise UsageError(f"{file}: {section} must be a table, written as [{section}]", hint=EDIT_HINT)
         table[name] = value
-        edited = tomlkit.dumps(document)
+
+    edited = _edited(file, source, change, f"{key} cannot be set")
+    wanted.setdefault(section, {})[name] = value
+    _write(file, edited, wanted, f"{key} cannot be set", inside=inside)
+
+
+def unset_value(file: Path, key: str, *, inside: Path | None = None) -> None:
+    """Remove one key from a file, also one that is unknown; comments and layout stay."""
+    source = read_text(file, inside=inside) or ""
+    wanted = parse(source, file)
+    section, _, name = key.partition(".")
+    table = wanted.get(section)
+    if not isinstance(table, dict) or name not in table:
+        if row_key(key) not in KEYS:
+            raise UsageError(unknown(key), hint="fleet config lists all keys")
+        if key in KEYS and KEYS[key].kind is TABLE:
+            raise UsageError(f"{key} is a table", hint=f"unset one entry: fleet config unset {key}.NAME")
+        raise NotFound(f"{key} is not set in {file}")
+
+    def change(document: TOMLDocument) -> None:
+        found: Any = document[section]
+        del found[name]
+
+    edited = _edited(file, source, change, f"{key} cannot be removed")
+    del table[name]
+    _write(file, edited, wanted, f"{key} cannot be removed", inside=inside)
+
+
+def _edited(file: Path, source: str, change: Callable[[TOMLDocument], None], problem: str) -> str:
+    """The text of a file after a change."""
+    import tomlkit
+    from tomlkit.exceptions import TOMLKitError
+
+    try:
+        document = tomlkit.parse(source)
+        change(document)
+        return tomlkit.dumps(document)
     except TOMLKitError as error:
-        raise UsageError(f"{file}: {key} cannot be set: {error}", hint=EDIT_HINT) from error
-    before.setdefault(section, {})[name] = value
-    if parse(edited, file) != before:
-        raise FleetError(
-            f"{file}: {key} cannot be set without changing other keys", hint="run: fleet config --edit"
-        )
+        raise UsageError(f"{file}: {problem}: {error}", hint=EDIT_HINT) from error
+
+
+def _write(file: Path, edited: str, wanted: Mapping[str, Any], problem: str, *, inside: Path | None) -> None:
+    """Write an edited file, unless the edit changed anything but what was wanted."""
+    if _without_empty(parse(edited, file)) != _without_empty(wanted):
+        raise FleetError(f"{file}: {problem} without changing other keys", hint="run: fleet config --edit")
     write(file, edited.encode(), inside=inside)
+
+
+def _without_empty(document: Mapping[str, Any]) -> dict[str, Any]:
+    """A parsed file without its empty tables: removing the last key may remove the table."""
+    return {section: content for section, content in document.items() if content != {}}
 
 
 def value_from_text(key: str, text: str) -> object:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from fleet_tui.config.kinds import InvalidValue, printable, shown, variable_problem
-from fleet_tui.config.settings import INCLUDE_FILE, KEYS, unknown
+from fleet_tui.config.settings import INCLUDE_FILE, KEYS, row_key, unknown
 from fleet_tui.errors import FleetError, UsageError
 from fleet_tui.system import files
 
@@ -85,32 +85,45 @@ def _syntax_error(file: Path, text: str, message: str) -> UsageError:
 
 
 def settings_in(
-    document: dict[str, Any], file: Path, warnings: list[str], *, is_project: bool = False
+    document: dict[str, Any],
+    file: Path,
+    warnings: list[str],
+    *,
+    is_project: bool = False,
+    problems: list[str] | None = None,
 ) -> Iterator[tuple[str, object]]:
-    """Convert the values of all known keys; unknown keys become warnings."""
+    """Convert the values of all known keys; unknown keys become warnings.
+
+    An invalid value raises UsageError; with `problems`, it is added to them and left out.
+    """
     for section, content in document.items():
         if section not in _SECTIONS:
             _warn_unknown(section, file, warnings)
-        elif not isinstance(content, dict):
-            raise UsageError(f"{file}: {section} must be a table, written as [{section}]", hint=EDIT_HINT)
-        elif section == "env":
-            yield from ((f"env.{name}", _variable(name, value, file)) for name, value in content.items())
-        elif section == "keys":
-            for name, value in content.items():
-                try:
-                    yield f"keys.{name}", _chords(name, value, file)
-                except UsageError as error:
-                    # A repository must not be able to keep the dashboard from opening.
-                    if not is_project:
-                        raise
-                    warnings.append(error.message)
-        else:
-            for name, value in content.items():
-                if (key := f"{section}.{name}") in KEYS:
-                    yield key, _converted(key, value, file)
-                    warnings += _rule_warnings(value, file) if key == "approve.rules" else ()
-                else:
-                    _warn_unknown(key, file, warnings)
+            continue
+        if not isinstance(content, dict):
+            wrong = f"{file}: {section} must be a table, written as [{section}]"
+            _report(UsageError(wrong, hint=EDIT_HINT), problems)
+            continue
+        for name, value in content.items():
+            key = f"{section}.{name}"
+            if row_key(key) not in KEYS:
+                _warn_unknown(key, file, warnings)
+                continue
+            try:
+                converted = _converted(key, value, file)
+            except UsageError as error:
+                # A repository must not be able to keep the dashboard from opening.
+                _report(error, warnings if section == "keys" and is_project else problems)
+                continue
+            yield key, converted
+            warnings += _rule_warnings(value, file) if key == "approve.rules" else ()
+
+
+def _report(error: UsageError, problems: list[str] | None) -> None:
+    """Raise an error, or add it to the problems if they are collected."""
+    if problems is None:
+        raise error
+    problems.append(error.message)
 
 
 def _warn_unknown(key: str, file: Path, warnings: list[str]) -> None:
@@ -129,6 +142,11 @@ def _rule_warnings(rules: list[dict[str, Any]], file: Path) -> Iterator[str]:
 
 
 def _converted(key: str, value: object, file: Path) -> object:
+    section, _, name = key.partition(".")
+    if section == "env":
+        return _variable(name, value, file)
+    if section == "keys":
+        return _chords(name, value, file)
     kind = KEYS[key].kind
     try:
         return kind.from_toml(value)

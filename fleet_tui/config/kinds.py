@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 APPROVE_MODES = ("off", "shadow", "on")
 NOTIFY_EVENTS = tuple(sorted(NOTICE_KINDS))
+COLOR_MODES = ("auto", "always", "never")
 TERMINAL_NOTICES = ("auto", "osc9", "osc777", "bell", "off")
 
 
@@ -30,6 +31,8 @@ class ValueKind(NamedTuple):
     """Convert a TOML value to the one that `Config` holds; raises `InvalidValue`."""
     from_text: Callable[[str], object]
     """Convert text to a TOML value; raises `InvalidValue`."""
+    words: tuple[str, ...] = ()
+    """Values that a shell can complete."""
 
 
 def _choice(values: tuple[str, ...]) -> ValueKind:
@@ -41,7 +44,7 @@ def _choice(values: tuple[str, ...]) -> ValueKind:
         return str(value)
 
     *others, last = map(_quoted, values)
-    return ValueKind(f"{', '.join(others)} or {last}", from_toml, str)
+    return ValueKind(f"{', '.join(others)} or {last}", from_toml, str, values)
 
 
 def _quoted(word: str) -> str:
@@ -118,13 +121,13 @@ def _no_text(_text: str) -> object:
 def _color(value: object) -> str:
     if isinstance(value, bool):
         return "auto" if value else "never"
-    if value not in ("auto", "always", "never"):
+    if value not in COLOR_MODES:
         raise InvalidValue
     return str(value)
 
 
 def _color_text(text: str) -> object:
-    return text if text in ("auto", "always", "never") else _boolean_text(text)
+    return text if text in COLOR_MODES else _boolean_text(text)
 
 
 def _boolean_text(text: str) -> bool:
@@ -167,15 +170,17 @@ STRING = ValueKind("a string", _string, str)
 STRINGS = ValueKind("a list of strings", _strings, strings_text)
 PATH = ValueKind("a path as a string", _path, str)
 FLAGS = ValueKind("command-line flags as one string, with balanced quotes", _flags, str)
-BOOLEAN = ValueKind("true or false", _boolean, _boolean_text)
+BOOLEAN = ValueKind("true or false", _boolean, _boolean_text, ("true", "false"))
 COUNT = ValueKind("a whole number, 0 or more", _count, _number_text(int))
 SECONDS = ValueKind("a number of seconds, 0 or more", _seconds, _number_text(_seconds_text))
 PERMISSION = _choice(PERMISSION_MODES)
 MODE = _choice(APPROVE_MODES)
 RULES = ValueKind("a list of tables, each written as [[approve.rules]] in the file", _rules, _no_text)
-EVENTS = ValueKind(f"a list of {', '.join(map(_quoted, NOTIFY_EVENTS))}", _events, strings_text)
+EVENTS = ValueKind(
+    f"a list of {', '.join(map(_quoted, NOTIFY_EVENTS))}", _events, strings_text, NOTIFY_EVENTS
+)
 TERMINAL = _choice(TERMINAL_NOTICES)
-COLOR = ValueKind('"auto", "always", "never", true or false', _color, _color_text)
+COLOR = ValueKind('"auto", "always", "never", true or false', _color, _color_text, COLOR_MODES)
 TABLE = ValueKind("a table of strings", _string, str)
 
 

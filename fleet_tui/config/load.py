@@ -17,23 +17,36 @@ if TYPE_CHECKING:
     from fleet_tui.permissions.rules import PermissionRule
 
 
-def load(project: Path | None, *, trusted: bool | None = None, include: bool = False) -> Config:
+def load(
+    project: Path | None,
+    *,
+    trusted: bool | None = None,
+    include: bool = False,
+    problems: list[str] | None = None,
+) -> Config:
     """The settings of a project, or with None the user's alone.
 
     What needs trust counts only if the user has trusted it; the rest is in `untrusted`. With `trusted`, no record is
-    read: all of it counts, or none. Rules of the project that deny or ask always count.
+    read: all of it counts, or none. Rules of the project that deny or ask always count. With `problems`, what cannot be
+    read or is invalid is added to them and left out.
     """
     user_file = paths.user_config()
     warnings: list[str] = []
-    user = dict(settings_in(read(user_file), user_file, warnings))
+    user: Mapping[str, object] = {}
+    try:
+        user = dict(settings_in(read(user_file), user_file, warnings, problems=problems))
+    except FleetError as error:
+        if problems is None:
+            raise
+        problems.append(error.message)
     files = ProjectFiles()
     if project is not None:
         try:
-            files = read_project_files(project, user, warnings, include=include)
+            files = read_project_files(project, user, warnings, include=include, problems=problems)
         except FleetError as error:
-            if trusted is not False:
+            if problems is None and trusted is not False:
                 raise
-            warnings.append(error.message)
+            (warnings if problems is None else problems).append(error.message)
     missing = _missing(project, files.parts) if trusted is None else {} if trusted else files.parts
     config = _merged(
         user, restricted(files, missing), user_file, paths.project_config(project) if project else user_file

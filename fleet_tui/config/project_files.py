@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, cast
 from fleet_tui import paths
 from fleet_tui.config.files import parse, read, read_include, read_text, settings_in
 from fleet_tui.config.kinds import APPROVE_MODES
-from fleet_tui.config.settings import INCLUDE_FILE, KEYS, LOWER, USER, Config
+from fleet_tui.config.settings import INCLUDE_FILE, KEYS, LOWER, USER, Config, row_key
+from fleet_tui.errors import UsageError
 from fleet_tui.fast_dataclasses import dataclass, field, replace
 
 if TYPE_CHECKING:
@@ -39,16 +40,25 @@ def asked_by(project: Path, *, include: bool = True) -> ProjectFiles:
 
 
 def read_project_files(
-    project: Path, user: Mapping[str, object], warnings: list[str], *, include: bool, text: str | None = None
+    project: Path,
+    user: Mapping[str, object],
+    warnings: list[str],
+    *,
+    include: bool,
+    text: str | None = None,
+    problems: list[str] | None = None,
 ) -> ProjectFiles:
-    """Read a project's files; `text` replaces the content of its configuration."""
+    """Read a project's files; `text` replaces the content of its configuration.
+
+    With `problems`, invalid values are added to them and left out.
+    """
     file = paths.project_config(project)
     text = (read_text(file, inside=project) or "") if text is None else text
     document = parse(text, file) if text else {}
     settings: dict[str, object] = {}
     refused: list[str] = []
-    for key, value in settings_in(document, file, warnings, is_project=True):
-        row = KEYS[_row_key(key)]
+    for key, value in settings_in(document, file, warnings, is_project=True, problems=problems):
+        row = KEYS[row_key(key)]
         if row.authority is USER:
             refused.append(key)
             warnings.append(f"{file}: {key} is ignored here; set it in {paths.user_config()}")
@@ -66,9 +76,17 @@ def read_project_files(
     return ProjectFiles(settings, parts, lines, tuple(refused), text)
 
 
-def _row_key(key: str) -> str:
-    section = key.partition(".")[0]
-    return section if section in ("env", "keys") else key
+def check_project_value(key: str, value: object) -> None:
+    """Refuse a value that would be ignored in a project's file; it is converted as `settings_in` does."""
+    row = KEYS[row_key(key)]
+    if row.authority is USER:
+        raise UsageError(f"{key} counts only in your own file", hint="add --user")
+    file = paths.user_config()
+    limit = dict(settings_in(read(file), file, [])).get(key, row.default) if row.authority is LOWER else None
+    if limit is not None and cast("float", value) > cast("float", limit):
+        raise UsageError(
+            f"a project can only lower {key}, from {limit:g}", hint="add --user to change it in your own file"
+        )
 
 
 def _written(document: Mapping[str, Any], key: str) -> object:
@@ -78,7 +96,7 @@ def _written(document: Mapping[str, Any], key: str) -> object:
 
 def _needs_trust(key: str, settings: Mapping[str, object], user: Mapping[str, object]) -> bool:
     """Whether the project's value differs from the user's in a way that can do harm."""
-    authority, value = KEYS[_row_key(key)].authority, settings[key]
+    authority, value = KEYS[row_key(key)].authority, settings[key]
     if authority.name != "trusted" or value in authority.harmless or value == _users(key, user):
         return False
     if key == "approve.rules":

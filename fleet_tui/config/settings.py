@@ -123,14 +123,12 @@ class Config:
     )
     quick: bool = _key("setup.quick", BOOLEAN, False, "Skip the setup commands, like --quick")
     tmux_prefix: str = _key("tmux.prefix", STRING, "ai_", "No effect: agents do not run in tmux")
-    default_agent: str = _key(
-        "defaults.agent", STRING, "", "The agent if agent.default is not set; user's file only", USER
-    )
+    default_agent: str = _key("defaults.agent", STRING, "", "The agent if agent.default is not set", USER)
     worktree_base: Path | None = _key(
         "defaults.worktree_base",
         PATH,
         None,
-        "Worktrees go to <worktree_base>/<project>; user's file only",
+        "Worktrees go to <worktree_base>/<project>",
         USER,
     )
     color: str = _key("ui.color", COLOR, "auto", "Print the command line's output in color")
@@ -195,7 +193,7 @@ class Config:
         "notify.command",
         STRINGS,
         (),
-        "A command to run for each notification, with {title} and {text}; user's file only",
+        "A command to run for each notification, with {title} and {text}",
         USER,
     )
     notify_profiles: tuple[str, ...] = _key(
@@ -273,19 +271,34 @@ KEYS: Mapping[str, Setting] = {
 
 
 def unknown(key: str, file: Path | None = None) -> str:
-    """The message about an unknown key, with a suggestion."""
-    near = _nearest(key)
+    """The message about an unknown key, with suggestions."""
+    *others, last = ["", *map(repr, nearest(key))]
+    near = f"{', '.join(others[1:])} or {last}" if len(others) > 1 else last
     return (
-        (f"{file}: " if file else "") + f"unknown key {key!r}" + (f", did you mean {near!r}?" if near else "")
+        (f"{file}: " if file else "") + f"unknown key {key!r}" + (f", did you mean {near}?" if near else "")
     )
 
 
-def _nearest(key: str) -> str:
+def nearest(key: str) -> list[str]:
+    """The keys that somebody may have meant: those of a section, those spelled alike, or with a last part alike."""
     if len(key) > 80:
-        return ""
+        return []
+    if of_section := [one for one in KEYS if one.startswith(f"{key}.")]:
+        return of_section[:3]
     import difflib
 
-    return next(iter(difflib.get_close_matches(key, KEYS, n=1, cutoff=0.7)), "")
+    close = difflib.get_close_matches(key, KEYS, n=3, cutoff=0.7)
+    if close:
+        return close
+    name = key.rpartition(".")[2]
+    alike = difflib.get_close_matches(name, {one.rpartition(".")[2] for one in KEYS}, n=3, cutoff=0.8)
+    return [one for one in KEYS if one.rpartition(".")[2] in alike][:3]
+
+
+def row_key(key: str) -> str:
+    """The key of a setting's row: each variable and each key binding belongs to the row of its table."""
+    section = key.partition(".")[0]
+    return section if section in ("env", "keys") else key
 
 
 def row_of(key: str) -> Setting:

@@ -1,30 +1,36 @@
-"""Validate a project's configuration beyond its syntax: files, programs and folders that it names."""
+"""Validate the configuration, also beyond its syntax: files, programs and folders that it names."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 from fleet_tui import paths
 from fleet_tui.config.load import load
 from fleet_tui.config.settings import Config, worktrees
-from fleet_tui.errors import FleetError
 from fleet_tui.names import is_pattern
 
+CheckKeys = Callable[[Mapping[str, Any]], list[str]]
+"""Finds what is wrong with key bindings; only the dashboard knows its actions."""
 
-def validate(project: Path) -> list[str]:
-    """The problems of a project's configuration, one line each."""
-    try:
-        config = load(project, trusted=True)
-    except FleetError as error:
-        return [error.message]
-    found = [*config.warnings, *_rule_problems(config)]
+
+def validate(project: Path | None, check_keys: CheckKeys | None = None) -> list[str]:
+    """All problems of a project's configuration and the user's, one line each; with None of the user's alone."""
+    found: list[str] = []
+    config = load(project, trusted=True, problems=found)
+    found += [*config.warnings, *_rule_problems(config)]
+    found += check_keys(config.keys) if check_keys is not None else []
+    found += _agent_problems(config)
+    if project is None:
+        return found
     found += [
         f"setup.credential_files: {name} {problem}"
         for name in config.credential_files
         if (problem := _credential_problem(name, project))
     ]
-    return found + _agent_problems(config) + _folder_problems(worktrees(config, project))
+    return found + _folder_problems(worktrees(config, project))
 
 
 def _credential_problem(name: str, project: Path) -> str:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from fleet_tui.fleet import Fleet
     from fleet_tui.lifecycle.start import OnProgress
 
-IN_PROCESS = frozenset({"on_progress", "on_change", "unseen", "rest", "sampler"})
+IN_PROCESS = frozenset({"on_progress", "on_change", "unseen", "rest", "sampler", "check_keys"})
 """Parameters that a face passes itself and never reads from its user: callbacks, and what lives as long as the face."""
 
 
@@ -194,6 +194,7 @@ VERBS: tuple[Verb, ...] = (
     Verb("settings.file", {"cli": Offer("config --edit"), "dashboard": _OWN_FILE}, reads=True),
     Verb("settings.get", {"cli": Offer("config"), "dashboard": _OWN_FILE}, reads=True),
     Verb("settings.set", {"cli": Offer("config", names={"text": "value"}), "dashboard": _OWN_FILE}),
+    Verb("settings.unset", {"cli": Offer("config"), "dashboard": _OWN_FILE}),
     Verb("settings.of_user", {"cli": Offer("config"), "dashboard": _OWN_FILE}, reads=True),
     Verb("settings.of_project", {"cli": Offer("config"), "dashboard": _OWN_FILE}, reads=True),
     Verb("settings.validate", {"cli": Offer("config --validate"), "dashboard": _OWN_FILE}, reads=True),

@@ -6,11 +6,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fleet_tui import paths
-from fleet_tui.errors import NoRepository
+from fleet_tui.errors import NoRepository, NotFound
 
 if TYPE_CHECKING:
     from fleet_tui.config.init import FirstConfig
     from fleet_tui.config.settings import Config
+    from fleet_tui.config.validate import CheckKeys
     from fleet_tui.fleet import Fleet
 
 
@@ -53,11 +54,36 @@ class SettingsVerbs:
         """Write the value of a key to this project's file, or to the user's own; what the user sets is trusted."""
         from fleet_tui.config.edit import set_value
 
-        # A repository of other people may contain a link to one of the user's own files.
-        inside = None if user else self._fleet.repository.root
+        inside = self._inside(user=user)
+        if not user:
+            _check_project_value(key, text)
         set_value(self.file(user=user), key, text, inside=inside)
         if inside is not None:
             _trust_value(inside, key, text)
+
+    def unset(self, key: str, *, user: bool = False) -> None:
+        """Remove a key from this project's file, or from the user's own."""
+        from fleet_tui.config.edit import unset_value
+
+        file = self.file(user=user)
+        try:
+            unset_value(file, key, inside=self._inside(user=user))
+        except NotFound as error:
+            raise NotFound(error.message, hint=self._where_set(key, file)) from None
+
+    def _where_set(self, key: str, but_not: Path) -> str:
+        """A hint where a key has its value from, if not from that file."""
+        found = self._fleet.config(trusted=True)
+        origin = found.origins.get(key, "")
+        if key == "agent.default" and origin and origin == found.origins.get("defaults.agent"):
+            return "defaults.agent sets it"
+        if origin in ("", str(but_not)):
+            return "it has its default value"
+        return f"{origin} sets it" + (": add --user" if origin == str(paths.user_config()) else "")
+
+    def _inside(self, *, user: bool) -> Path | None:
+        """The folder that a file must be in: a repository of other people may link to one of the user's own files."""
+        return None if user else self._fleet.repository.root
 
     def of_user(self) -> Config:
         """The settings that only the user's own file makes."""
@@ -71,11 +97,12 @@ class SettingsVerbs:
 
         return load(self._fleet.repository.root)
 
-    def validate(self) -> list[str]:
-        """Errors in the configuration files, one line each."""
+    def validate(self, *, user: bool = False, check_keys: CheckKeys | None = None) -> list[str]:
+        """All errors in the configuration files, one line each; in the user's own file alone outside of a project."""
         from fleet_tui.config.validate import validate
 
-        return validate(self._fleet.repository.root)
+        project = None if user else self._fleet.project()
+        return validate(Path(project) if project else None, check_keys)
 
     def text(self, *, user: bool = False) -> str | None:
         """The text of a configuration file; None if it cannot be read, which loading it reports."""
@@ -91,6 +118,13 @@ class SettingsVerbs:
         from fleet_tui.lifecycle import trust
 
         trust.accept_edit(self._fleet.repository.root, before, after)
+
+
+def _check_project_value(key: str, text: str) -> None:
+    from fleet_tui.config.edit import value_from_text
+    from fleet_tui.config.project_files import check_project_value
+
+    check_project_value(key, value_from_text(key, text))
 
 
 def _trust_value(root: Path, key: str, text: str) -> None:

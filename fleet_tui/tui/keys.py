@@ -135,40 +135,63 @@ def chosen(config: Config) -> tuple[Keymap, str]:
 
 def of_config(table: Mapping[str, Sequence[str]]) -> Keymap:
     """The keymap of a [keys] table: a preset, and over it chords per action; an empty chord unbinds."""
+    return resolve(_with_preset(table))
+
+
+def problems(table: Mapping[str, Sequence[str]]) -> list[str]:
+    """Everything that is wrong with a [keys] table, one line each."""
+    try:
+        return [problem.message for problem in _problems(_with_preset(table))]
+    except UsageError as error:
+        rest = {name: chords for name, chords in table.items() if name != "preset"}
+        return [error.message, *problems(rest)]
+
+
+def _with_preset(table: Mapping[str, Sequence[str]]) -> dict[str, Sequence[str]]:
     own = dict(table)
     preset = next(iter(own.pop("preset", ())), "")
     if preset and preset not in PRESETS:
         raise UsageError(f"keys: no preset {preset!r}", hint="choose from " + ", ".join(PRESETS))
     chosen = {name: [chord for chord in chords if chord] for name, chords in own.items()}
-    return resolve({**PRESETS.get(preset, {}), **chosen})
+    return {**PRESETS.get(preset, {}), **chosen}
 
 
 def resolve(own: Mapping[str, Sequence[str]]) -> Keymap:
     """Return the keymap with these chords; UsageError when it would be ambiguous."""
+    for problem in _problems(own):
+        raise problem
+    return Keymap(_with_defaults(own))
+
+
+def _with_defaults(own: Mapping[str, Sequence[str]]) -> dict[str, tuple[str, ...]]:
+    return {action.id: tuple(own.get(action.id, action.keys)) for action in ACTIONS}
+
+
+def _problems(own: Mapping[str, Sequence[str]]) -> Iterator[UsageError]:
     for name, chords in own.items():
         if name not in BY_ID:
-            raise UsageError(f"keys: there is no action {name!r}", hint="fleet keys lists them")
+            yield UsageError(f"keys: there is no action {name!r}", hint="fleet keys lists them")
+            continue
         for chord in chords:
-            _check_chord(name, chord)
-    chosen = {action.id: tuple(own.get(action.id, action.keys)) for action in ACTIONS}
+            yield from _chord_problems(name, chord)
+    chosen = _with_defaults(own)
     for context in ("list", "typing", "leader"):
-        _check_conflicts(chosen, own, context)
+        yield from _conflicts(chosen, own, context)
     for name in ("leave", "leader"):
         if not chosen[name]:
-            raise UsageError(
+            yield UsageError(
                 f"keys: {name} cannot be without a key", hint="there would be no way out of an agent"
             )
-    return Keymap(chosen)
 
 
-def _check_chord(name: str, chord: str) -> None:
+def _chord_problems(name: str, chord: str) -> Iterator[UsageError]:
     *modifiers, key = normal(chord).split("+") if chord != "+" else ["+"]
     if not is_key(chord):
-        raise UsageError(f"keys.{name}: {chord!r} is not a key", hint=_HOW_TO_WRITE)
-    if BY_ID[name].context == "typing" and (
+        yield UsageError(f"keys.{name}: {chord!r} is not a key", hint=_HOW_TO_WRITE)
+    elif BY_ID[name].context == "typing" and (
         normal(chord) in _AGENTS_OWN or (len(key) == 1 and not modifiers)
     ):
-        raise UsageError(
+        yield UsageError(
             f"keys.{name}: {chord!r} is what agents need while typing", hint="choose another, such as f10"
         )
 
@@ -179,16 +202,16 @@ def is_key(chord: str) -> bool:
     return (len(key) == 1 or key in _SPECIAL) and all(modifier in _MODIFIERS for modifier in modifiers)
 
 
-def _check_conflicts(
+def _conflicts(
     chosen: Mapping[str, tuple[str, ...]], own: Mapping[str, Sequence[str]], context: str
-) -> None:
+) -> Iterator[UsageError]:
     taken: dict[str, str] = {}
     # The user's own chord wins over a default; the error names both actions.
     names = sorted((a.id for a in ACTIONS if a.context == context), key=lambda name: name not in own)
     for name in names:
         for chord in map(normal, chosen[name]):
             if chord in taken and taken[chord] != name:
-                raise UsageError(
+                yield UsageError(
                     f"keys: {chord!r} is both {taken[chord]} and {name}",
                     hint=f'give {name} another key, or "" for none',
                 )

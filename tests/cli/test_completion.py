@@ -9,14 +9,17 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.commands import FLEET, Cli, cli, project
+from fleet_tui import paths
+from fleet_tui.cli.group import cli as group
+from tests.cli.commands import FLEET, Cli, cli, configure, project
+from tests.conftest import git
 
 __all__ = ["cli", "project"]
 
 
 COMPLETE = """
 eval "$("$FLEET" completion bash)"
-ask() { COMPREPLY=(); COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); "_$1_completion" "$1"; echo "${COMPREPLY[@]}"; }
+ask() { COMPREPLY=(); COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); COMP_LINE="$*"; COMP_POINT=${#COMP_LINE}; "_$1_completion" "$1"; echo "${COMPREPLY[@]}"; }
 ask fleet cre
 ask flt ki
 ask fleet peek fi
@@ -72,3 +75,97 @@ def test_the_scripts_of_other_shells_are_accepted_by_them(shell: str, command: s
 
     assert done.stderr == ""
     assert done.stdout.startswith(("_fleet_completion", "create"))
+
+
+# ── click's protocol ────────────────────────────────────────────────────────────────────────────────────────────
+
+ADDITIONS: list[tuple[str, list[str]]] = [
+    ("fleet create x --base ma", ["main"]),
+    ("fleet create x --base v", ["v1.0"]),
+    ("fleet create --existing to", ["topic"]),
+    ("fleet create to", []),
+    ("fleet fanout 5 x -p y --agents cl", ["claude:5"]),
+    ("fleet fanout 5 x -p y --agents claude:", [f"claude:{number}" for number in (5, 4, 3, 2, 1)]),
+    ("fleet fanout 5 x -p y --agents claude:3,codex:", ["claude:3,codex:2", "claude:3,codex:1"]),
+    ("fleet fanout 5 x -p y --agents claude:3,co", ["claude:3,codex:2", "claude:3,copilot:2"]),
+    ("fleet fanout 5 x -p y --agents=claude:3,cod", ["claude:3,codex:2"]),
+    ("fleet fanout 3 x -p y --agents claude:3,", []),
+    ("fleet fanout --agents cod", ["codex:1"]),
+    ("fleet why fix --wrong l", ["limited"]),
+    ("fleet config set setup.quick ", ["true", "false"]),
+    ("fleet config set ui.color a", ["auto", "always"]),
+    ("fleet config set agent.permission_mode ", ["ask", "edits", "all"]),
+    ("fleet config set approve.mode s", ["shadow"]),
+    ("fleet config set agent.default ge", ["gemini"]),
+    ("fleet config set notify.on d", ["done"]),
+    ("fleet config set project.name ", []),
+    ("fleet config get setup.quick ", []),
+    ("fleet config uns", ["unset"]),
+    ("fleet config unset ", ["ui.log_lines"]),
+    ("fleet config unset --user ", ["defaults.agent", "fleet.stop_grace"]),
+    ("fleet config get env.", ["env.SHOWN"]),
+    ("fleet list --color ", ["auto", "always", "never"]),
+]
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_bases_statuses_mixes_and_values_are_completed(
+    shell: str, cli: Cli, project: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    git(project, "branch", "topic")
+    git(project, "tag", "v1.0")
+    configure(project, "[ui]\nlog_lines = 9\n")
+    paths.user_config().write_text(paths.user_config().read_text() + '[env]\nSHOWN = "x"\n')
+    for line, expected in ADDITIONS:
+        expected = [*expected, "env.SHOWN"] if "unset --user" in line else expected
+        *_, last = line.split(" ")
+        monkeypatch.setenv("COMP_WORDS", line)
+        monkeypatch.setenv("COMP_CWORD", last if shell == "fish" else str(line.count(" ")))
+        monkeypatch.setenv("_FLEET_COMPLETE", f"{shell}_complete")
+        capsys.readouterr()
+        with pytest.raises(SystemExit):
+            group.main(prog_name="fleet")
+        said = capsys.readouterr().out.splitlines()
+        if shell == "zsh":
+            found = [value.replace("\\:", ":") for value in said[1::3] if value]
+        else:
+            found = [one.partition(",")[2].partition("\t")[0] for one in said if one]
+        assert found == expected, line
+
+
+INTERACTIVE = """
+eval "$("$FLEET" completion bash)"
+ask() {
+    COMP_LINE=$1 COMP_POINT=${#1} COMPREPLY=()
+    shift
+    COMP_WORDS=("$@") COMP_CWORD=$(($# - 1))
+    _fleet_completion fleet
+    echo "${COMPREPLY[@]}"
+}
+ask "fleet fanout 5 x --agents claude:3,codex:" fleet fanout 5 x --agents claude : 3,codex :
+ask "fleet fanout 5 x --agents claude:3,co" fleet fanout 5 x --agents claude : 3,co
+ask "fleet fanout 5 x  --agents=claude:" fleet fanout 5 x --agents = claude :
+ask "fleet fanout 5 'a b' --agents cl" fleet fanout 5 "'a b'" --agents cl
+ask "fleet config set setup.quick " fleet config set setup.quick ""
+COMP_WORDBREAKS=' '
+ask "fleet fanout 5 x --agents claude:3,codex:" fleet fanout 5 x --agents claude:3,codex:
+"""
+
+
+def test_bash_completes_the_part_behind_a_colon(project: Path) -> None:
+    done = subprocess.run(
+        ["bash", "-c", INTERACTIVE],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "FLEET": str(FLEET), "PATH": f"{FLEET.parent}:{os.environ['PATH']}"},
+    )
+
+    assert done.stderr == ""
+    assert done.stdout.splitlines() == [
+        "2 1",
+        "3,codex:2 3,copilot:2",
+        "5 4 3 2 1",
+        "claude:5",
+        "true false",
+        "claude:3,codex:2 claude:3,codex:1",
+    ]

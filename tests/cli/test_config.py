@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import shlex
 from pathlib import Path
 
 import pytest
@@ -86,6 +88,133 @@ def test_validating_finds_rejected_key_bindings_and_setting_fixes_them(cli: Cli,
     assert "'X' is both stop and kill" in cli("config", "--validate").err
     cli.ok("config", "set", "keys.kill", "ctrl+k")
     assert cli.ok("config", "--validate") == "The configuration is valid\n"
+
+
+def test_each_setting_is_shown_with_what_it_means(cli: Cli, project: Path) -> None:
+    lines = cli.ok("config").splitlines()
+
+    assert all(line.startswith("# ") for line in lines[::2])
+    at = lines.index('agent.default = "echoer"')
+    assert lines[at - 1] == "# The profile or program that agents run (a project's value needs your trust)"
+    at = lines.index("fleet.trash_days = 14")
+    assert lines[at - 1] == "# Days to keep removed worktrees in the trash (your own file only)"
+
+
+@pytest.mark.parametrize("value", ["--a --b", "-5", "--model", "-v", "-"])
+def test_a_value_may_start_with_dashes(cli: Cli, value: str) -> None:
+    cli.ok("config", "set", "agent.claude_flags", value)
+    assert shlex.split(value) == json.loads(cli.ok("config", "get", "agent.claude_flags", "--json"))["value"]
+
+    cli.ok("config", "set", "--user", "agent.claude_flags", "--user", value)
+    assert "unexpected extra argument" in cli("config", "set", "agent.claude_flags", value, "x").complaint
+    cli.ok("config", "set", "agent.claude_flags", "--", "--user")
+    assert cli.ok("config", "get", "agent.claude_flags") == '["--user"]\n'
+
+
+def test_a_key_that_counts_only_in_the_users_file_is_not_set_in_the_projects(cli: Cli, project: Path) -> None:
+    ran = cli("config", "set", "defaults.agent", "codex")
+    assert ran.code == 2
+    assert ran.complaint == "fleet: defaults.agent counts only in your own file (add --user)"
+    ran = cli("config", "set", "fleet.stop_grace", "60")
+    assert ran.code == 2
+    assert ran.complaint.startswith("fleet: a project can only lower fleet.stop_grace, from 0.5 (add --user")
+    assert not paths.project_config(project).exists()
+
+    cli.ok("config", "set", "fleet.stop_grace", "0.2")
+    cli.ok("config", "set", "--user", "defaults.agent", "codex")
+    assert cli.ok("config", "get", "agent.default") == "codex\n"
+
+
+def test_setting_what_another_file_overrides_says_so(cli: Cli, project: Path) -> None:
+    cli.ok("config", "set", "ui.log_lines", "7")
+
+    ran = cli("config", "set", "--user", "ui.log_lines", "9")
+
+    assert ran.code == 0
+    assert ran.complaint == f"fleet: no effect here: {paths.project_config(project)} sets ui.log_lines too"
+
+
+def test_unsetting_a_key_keeps_the_rest_of_the_file_and_shows_what_counts_now(
+    cli: Cli, project: Path
+) -> None:
+    file = paths.project_config(project)
+    configure(project, '# mine\n[ui]  # screen\nlog_lines = 9\n# color\ncolor = "never"\n[env]\nA = "b"\n')
+    cli.ok("config", "set", "--user", "ui.log_lines", "70")
+
+    assert cli.ok("config", "unset", "ui.log_lines") == f"ui.log_lines = 70    # {paths.user_config()}\n"
+    assert file.read_text() == '# mine\n[ui]  # screen\n# color\ncolor = "never"\n[env]\nA = "b"\n'
+    assert cli.ok("config", "unset", "ui.color") == 'ui.color = "auto"    # default\n'
+    assert cli.ok("config", "unset", "env.A") == "env.A is no longer set\n"
+    assert cli.ok("config", "unset", "ui.log_lines", "--user") == "ui.log_lines = 50    # default\n"
+    assert file.read_text().startswith("# mine\n[ui]  # screen\n# color\n")
+
+
+def test_unsetting_what_is_not_set_says_where_it_is_set(cli: Cli, project: Path) -> None:
+    user, own = paths.user_config(), paths.project_config(project)
+
+    assert cli("config", "unset", "defaults.agent").complaint == (
+        f"fleet: defaults.agent is not set in {own} ({user} sets it: add --user)"
+    )
+    assert cli("config", "unset", "ui.color").complaint == (
+        f"fleet: ui.color is not set in {own} (it has its default value)"
+    )
+    for options, file in ([], own), (["--user"], user):
+        assert cli("config", "unset", "agent.default", *options).complaint == (
+            f"fleet: agent.default is not set in {file} (defaults.agent sets it)"
+        )
+
+
+def test_an_unknown_key_in_a_file_can_be_unset(cli: Cli, project: Path) -> None:
+    configure(project, '[agent]\ndefalt = "x"\n')
+
+    assert "'agent.defalt'" in cli("config", "--validate").err
+    assert cli.ok("config", "unset", "agent.defalt") == "agent.defalt is no longer set\n"
+    assert cli.ok("config", "--validate")
+
+
+@pytest.mark.parametrize(
+    ("key", "near"),
+    [
+        ("agent.defalt", "'agent.default'"),
+        ("log_lines", "'ui.log_lines'"),
+        ("worktree_root", "'project.worktree_root'"),
+        ("notify", "'notify.on', 'notify.terminal' or 'notify.command'"),
+    ],
+)
+def test_an_unknown_key_names_the_closest_ones(cli: Cli, key: str, near: str) -> None:
+    for arguments in (["get", key], ["set", key, "x"], ["unset", key]):
+        assert near in cli("config", *arguments).complaint
+    assert "fleet config unset keys.NAME" in cli("config", "unset", "keys").complaint
+
+
+def test_validating_names_all_problems_of_both_files_at_once(cli: Cli, project: Path) -> None:
+    paths.user_config().write_text('[ui]\nlog_lines = "many"\nmotion = 1\n[keys]\nstop = 7\n')
+    configure(
+        project, '[setup]\nquick = "no"\ncommands = 1\n[keys]\nstop = "X"\nnosuch = "q"\nkill = "foo bar"\nundo = "S"\nlogs = "S"\n'
+    )  # fmt: skip
+
+    ran = cli("config", "--validate")
+
+    assert ran.code == 1
+    *problems, last = ran.err.splitlines()
+    assert last == f"fleet: {len(problems)} problems in the configuration (fix it with: fleet config --edit)"
+    for key in ("ui.log_lines", "ui.motion", "keys.stop", "setup.quick", "setup.commands"):
+        assert sum(f": {key} must be" in problem for problem in problems) == 1, key
+    assert "keys: there is no action 'nosuch'" in problems
+    assert "keys.kill: 'foo bar' is not a key" in problems
+    assert any("'S' is both" in problem for problem in problems)
+    assert [one["problem"] for one in json.loads(cli("config", "--validate", "--json").out)] == problems
+
+
+def test_the_users_file_is_validated_outside_of_a_project(
+    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert cli.ok("config", "--validate") == "The configuration is valid\n"
+    paths.user_config().write_text("[ui]\nlog_lines = -1\n")
+
+    assert "ui.log_lines must be" in cli("config", "--validate").err
+    assert "1 problem " in cli("config", "--validate", "--user").err
 
 
 def test_init_writes_a_valid_configuration_once(cli: Cli, project: Path) -> None:

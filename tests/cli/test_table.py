@@ -45,7 +45,7 @@ def shown_width(line: str) -> int:
 def test_a_row_has_name_status_usage_age_and_prompt() -> None:
     header, row, _, totals = table(ONE)
 
-    assert header.split() == ["NAME", "BATCH", "AGENT", "STATUS", "CPU%", "MEM", "AGE"]
+    assert header.split() == ["NAME", "BATCH", "PROFILE", "STATUS", "CPU%", "MEM", "AGE"]
     assert row.split() == [
         "●",
         "fix-login",

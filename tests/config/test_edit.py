@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fleet_tui import paths
-from fleet_tui.config.edit import entries, get, set_value
+from fleet_tui.config.edit import entries, get, set_value, unset_value
 from fleet_tui.config.kinds import TABLE
 from fleet_tui.config.load import load
 from fleet_tui.config.settings import KEYS, USER, Config
@@ -135,6 +135,32 @@ def test_what_was_set_is_what_is_loaded_whatever_the_file_looked_like(
     assert {name for name in after if after[name] != before[name]} <= follows
     if isinstance(before[key], str) and key not in ("ui.color", "project.name", "agent.permission_mode"):
         assert after[key] == text
+
+
+@given(
+    key=st.sampled_from(["agent.default", "agent.claude_flags", "ui.log_lines", "setup.quick", "ui.color"]),
+    layout=st.sampled_from(LAYOUTS),
+)
+def test_what_was_unset_is_gone_and_the_rest_stays_whatever_the_file_looked_like(
+    project: Path, key: str, layout: str
+) -> None:
+    file = write_user("")
+    file.write_bytes(layout.encode())
+    section, _, name = key.partition(".")
+    before = tomllib.loads(layout)
+
+    try:
+        unset_value(file, key)
+    except NotFound:
+        assert name not in before.get(section, {})
+        assert file.read_bytes() == layout.encode()
+        return
+
+    del before[section][name]
+    after = tomllib.loads(file.read_text())
+    assert {one: content for one, content in after.items() if content} == {
+        one: content for one, content in before.items() if content
+    }
 
 
 def test_the_mode_can_be_set_and_rules_cannot(project: Path) -> None:

@@ -1,0 +1,63 @@
+"""Print the completion scripts of the shells: click's own, with two differences.
+
+Values of --agents contain colons and commas. Bash splits words at colons, so its script joins what no space separates and
+completes the part behind the last colon; the script for fish splits an answer of click at its first comma only.
+"""
+
+from __future__ import annotations
+
+import click
+from click.shell_completion import BashComplete, FishComplete, ShellComplete, get_completion_class
+
+from fleet_tui.errors import UsageError
+
+_BASH = """\
+%(complete_func)s() {
+    local IFS=$'\\n' line="${COMP_LINE:0:COMP_POINT}" words=() i word completion type value done=""
+    for ((i = 0; i <= COMP_CWORD; i++)); do
+        word=${COMP_WORDS[i]}
+        if ((i > 0)) && [[ $line != [[:space:]]* ]]; then
+            words[${#words[@]}-1]+=$word
+        else
+            words+=("$word")
+        fi
+        line=${line#"${line%%%%[![:space:]]*}"}
+        line=${line#"$word"}
+    done
+    word=${words[${#words[@]}-1]}
+    [[ $word == --*=* ]] && word=${word#*=}
+    [[ $COMP_WORDBREAKS == *:* && $word == *:* ]] && done=${word%%:*}:
+    while read -r completion; do
+        type=${completion%%%%,*} value=${completion#*,}
+        case $type in
+            dir) COMPREPLY=(); compopt -o dirnames ;;
+            file) COMPREPLY=(); compopt -o default ;;
+            plain) COMPREPLY+=("${value#"$done"}") ;;
+        esac
+    done < <(env COMP_WORDS="${words[*]}" COMP_CWORD=$((${#words[@]} - 1)) %(complete_var)s=bash_complete "$1")
+    return 0
+}
+
+%(complete_func)s_setup() {
+    complete -o nosort -F %(complete_func)s %(prog_name)s
+}
+
+%(complete_func)s_setup;
+"""
+
+
+class _Bash(BashComplete):
+    source_template = _BASH
+
+
+class _Fish(FishComplete):
+    source_template = FishComplete.source_template.replace('split ","', 'split --max 1 ","')
+
+
+def script(command: click.Command, shell: str, name: str) -> str:
+    """The completion script of a shell for a program of this name."""
+    own: dict[str, type[ShellComplete]] = {"bash": _Bash, "fish": _Fish}
+    kind = own.get(shell) or get_completion_class(shell)
+    if kind is None:
+        raise UsageError(f"no completion for {shell}", hint="choose bash, zsh or fish")
+    return kind(command, {}, name, f"_{name.upper()}_COMPLETE").source()
