@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from fleet_tui.cli.completion import complete_agents
+from fleet_tui import names
+from fleet_tui.cli.completion import complete_mix, complete_new_names
 from fleet_tui.cli.consent import trusted_first
 from fleet_tui.cli.group import cli, open_fleet, prompt_text, say, say_columns, shortened
 from fleet_tui.cli.options import launch_options, name_argument, own_settings_option
@@ -32,13 +33,13 @@ UNCOMMITTED_SECONDS = 0.5
 
 
 @cli.command()
-@click.argument("branch", shell_complete=complete_agents)
-@click.option("-p", "--prompt", default="", help="What the agent should do; - reads it from standard input.")
+@click.argument("branch", metavar="NAME", shell_complete=complete_new_names)
+@click.option("-p", "--prompt", help="What the agent should do; - reads it from standard input.")
 @click.option("--existing", is_flag=True, help="Use an existing branch.")
 @launch_options
 def create(
     branch: str,
-    prompt: str,
+    prompt: str | None,
     agent: str,
     quick: bool,
     base: str,
@@ -82,6 +83,7 @@ def create(
     "mix",
     default="",
     metavar="MIX",
+    shell_complete=complete_mix,
     help="Divide COUNT among profiles, such as claude:3,codex:2.",
 )
 @launch_options
@@ -133,7 +135,7 @@ def _mix(text: str) -> list[tuple[str, int]]:
 
 
 @cli.command()
-@click.argument("tasks", nargs=-1, required=True, metavar="BRANCH:PROMPT...")
+@click.argument("tasks", nargs=-1, required=True, metavar="NAME:PROMPT...")
 @launch_options
 def multi(
     tasks: tuple[str, ...], agent: str, quick: bool, base: str, headless: bool, own_settings: bool
@@ -149,15 +151,13 @@ def multi(
     pairs = []
     for task in tasks:
         branch, separator, prompt = task.partition(":")
-        if not separator or not branch.strip() or not prompt.strip():
-            missing = (
-                "a colon" if not separator else "a name before the colon" if prompt.strip() else "a prompt"
-            )
+        if not separator or not branch.strip():
+            missing = "a name before the colon" if separator else "a colon"
             raise UsageError(
                 f"{cut(task, SHOWN_CHARACTERS)!r} needs {missing}",
                 hint='for example: fleet multi "fix-login:Fix the login form"',
             )
-        pairs.append((branch.strip(), prompt))
+        pairs.append((branch.strip(), names.check_prompt(prompt)))
     with _starting(copies_here=not base) as report:
         made = trusted_first(
             report.fleet,
@@ -176,12 +176,10 @@ def multi(
 
 @cli.command()
 @name_argument
-@click.option(
-    "-p", "--prompt", default="", help="What the agent should do next; - reads it from standard input."
-)
+@click.option("-p", "--prompt", help="What the agent should do next; - reads it from standard input.")
 @click.option("--fresh", is_flag=True, help="Start a new conversation, with the agent's first prompt.")
 @own_settings_option
-def revive(branch: str, prompt: str, fresh: bool, own_settings: bool) -> None:
+def revive(branch: str, prompt: str | None, fresh: bool, own_settings: bool) -> None:
     """Start an ended agent again, and continue its conversation.
 
     \b
@@ -204,12 +202,10 @@ def revive(branch: str, prompt: str, fresh: bool, own_settings: bool) -> None:
 
 @cli.command()
 @name_argument
-@click.argument("new_name", metavar="NEWNAME")
-@click.option(
-    "-p", "--prompt", default="", help="What the new agent should do; - reads it from standard input."
-)
+@click.argument("new_name", metavar="NAME")
+@click.option("-p", "--prompt", help="What the new agent should do; - reads it from standard input.")
 @own_settings_option
-def fork(branch: str, new_name: str, prompt: str, own_settings: bool) -> None:
+def fork(branch: str, new_name: str, prompt: str | None, own_settings: bool) -> None:
     """Start another agent with a copy of an agent's conversation.
 
     It works in a worktree of its own, which starts from the agent's last commit; uncommitted changes are not copied.

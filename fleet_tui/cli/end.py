@@ -12,7 +12,7 @@ from fleet_tui.cli.group import cli, confirm, refreshed_fleet, say, say_columns,
 if TYPE_CHECKING:
     from fleet_tui.lifecycle.trash import KillResult
 
-_patterns = click.argument("patterns", nargs=-1, metavar="[PATTERN]...", shell_complete=complete_agents)
+_patterns = click.argument("patterns", nargs=-1, metavar="[AGENT]...", shell_complete=complete_agents)
 _batch_option = click.option(
     "-b", "--batch", metavar="BATCH", shell_complete=complete_batches, help="All agents of a batch."
 )
@@ -24,7 +24,7 @@ _batch_option = click.option(
 def stop(patterns: tuple[str, ...], batch: str | None) -> None:
     """Stop agents; worktrees stay, and `revive` starts them again.
 
-    PATTERN is a name or a glob. Programs get `fleet.stop_grace` seconds to exit; a second stop or kill ends them at once.
+    AGENT is a name or a glob. Programs get `fleet.stop_grace` seconds to exit; a second stop or kill ends them at once.
 
     \b
     Example:
@@ -50,7 +50,7 @@ def stop(patterns: tuple[str, ...], batch: str | None) -> None:
 def kill(patterns: tuple[str, ...], batch: str | None, force: bool, delete_branch: bool) -> None:
     """Stop agents and move their worktrees to the trash.
 
-    `undo` restores them. PATTERN is a name or a glob. Programs get `fleet.stop_grace` seconds to exit; a second stop or kill ends them at once.
+    `undo` restores them. AGENT is a name or a glob. Programs get `fleet.stop_grace` seconds to exit; a second stop or kill ends them at once.
 
     \b
     Example:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from fleet_tui.cli.completion import complete_profiles
-from fleet_tui.cli.group import cli, open_fleet, say, say_json
+from fleet_tui.cli.group import cli, open_fleet, prompt_text, say, say_json
 from fleet_tui.errors import FleetError
 from fleet_tui.fast_dataclasses import asdict
 from fleet_tui.models import REPORT
@@ -57,8 +57,8 @@ def _missing(profile: Profile) -> str:
 
 
 @profiles.command()
-@click.argument("name", shell_complete=complete_profiles)
-@click.option("-p", "--prompt", default="", help="Also send this prompt, which may cost money.")
+@click.argument("name", metavar="PROFILE", shell_complete=complete_profiles)
+@click.option("-p", "--prompt", help="Also send this prompt, which may cost money.")
 @click.option(
     "--timeout",
     type=click.FloatRange(min=1),
@@ -68,7 +68,7 @@ def _missing(profile: Profile) -> str:
     help="Wait at most this long for a status.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def check(name: str, prompt: str, timeout: float, as_json: bool) -> None:
+def check(name: str, prompt: str | None, timeout: float, as_json: bool) -> None:
     """Check a program in a scratch repository.
 
     Starts the program and shows which sources of its status work.
@@ -78,7 +78,7 @@ def check(name: str, prompt: str, timeout: float, as_json: bool) -> None:
       fleet profiles check claude --prompt "Say hello"
     """
     fleet = open_fleet()
-    result = fleet.profiles.check(name, prompt=prompt, seconds=timeout)
+    result = fleet.profiles.check(name, prompt=prompt_text(prompt), seconds=timeout)
     signs = fleet.profiles.signs(name)
     if as_json:
         say_json(asdict(result) | {"signs": signs}, indent=2)

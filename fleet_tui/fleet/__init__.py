@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fleet_tui import names, paths
-from fleet_tui.errors import FleetError, Refused, StoreUnwritable, UsageError
+from fleet_tui.errors import FleetError, Refused, StoreUnwritable
 from fleet_tui.fleet.reader import FleetReader
 from fleet_tui.lifecycle import reconcile
 from fleet_tui.models import Agent, Batch, Evidence, Spending, Status
@@ -156,8 +156,7 @@ class Fleet(FleetReader):
         from fleet_tui.fleet.launches import spread
 
         names.check_count(count)
-        if not prompt.strip():
-            raise UsageError("a fan-out needs a prompt", hint="give it with -p")
+        names.check_prompt(prompt)
         programs = spread(count, profile, mix)
         prefix = names.check_branch(prefix or names.prefix(prompt))
         return self._launches.fan_out(
@@ -226,7 +225,7 @@ class Fleet(FleetReader):
         from fleet_tui.lifecycle.request import RevivalRequest
         from fleet_tui.lifecycle.start import Starter
 
-        names.check_text(prompt, "the prompt")
+        names.check_text(prompt and names.check_prompt(prompt), "the prompt")
         agent = self.current(agent)
         # Checked before the worktree is restored from the trash.
         revive.settings(agent, own_settings=own_settings)

@@ -27,8 +27,7 @@ POLL_SECONDS = 0.1
 
 
 def check_prompt(text: str) -> None:
-    if not text.strip():
-        raise UsageError("the prompt is empty", hint="write what the agent is to do")
+    names.check_prompt(text)
     if len(names.check_text(text, "the prompt").encode()) > PROMPT_LIMIT:
         raise UsageError(
             f"the prompt is over {PROMPT_LIMIT} bytes",

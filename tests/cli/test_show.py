@@ -59,7 +59,7 @@ def test_list_shows_this_project_and_with_a_all(
 
 
 def test_an_empty_list_shows_how_to_start(cli: Cli) -> None:
-    assert "fleet create BRANCH" in cli.ok("list")
+    assert "fleet create NAME" in cli.ok("list")
     assert cli.listed() == []
 
 

@@ -159,8 +159,10 @@ class FanOutDialog(Form):
         except FleetError as error:
             self.notify(error.hint, title=error.message, severity="error")
             return
-        if not wanted.prompt.strip():
-            self.notify("write what the agents should do", title="a fan-out needs a prompt", severity="error")
+        try:
+            names.check_prompt(wanted.prompt)
+        except FleetError as error:
+            self.notify(error.hint, title=error.message, severity="error")
             self.query_one("#prompt").focus()
             return
         if not self._can_run(*(name for name, _ in wanted.mix or (("", 0),))):

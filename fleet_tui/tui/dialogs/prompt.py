@@ -8,6 +8,8 @@ from textual import on
 from textual.binding import Binding
 from textual.widget import Widget
 
+from fleet_tui import names
+from fleet_tui.errors import FleetError
 from fleet_tui.models import Agent, Status
 from fleet_tui.programs.prompt_text import TextRule, is_command
 from fleet_tui.tui.dialogs.dialog import Dialog, chip
@@ -96,7 +98,7 @@ class PromptDialog(Dialog[tuple[str, bool, bool]]):
 
     def _finish(self, *, now: bool = False, command: bool = False) -> None:
         text = self.query_one(PromptArea).text
-        if text.strip():
-            self.dismiss((text, now, command))
-        else:
-            self.app.bell()
+        try:
+            self.dismiss((names.check_prompt(text), now, command))
+        except FleetError as error:
+            self.notify(error.hint, title=error.message, severity="error")
