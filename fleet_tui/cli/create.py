@@ -13,16 +13,17 @@ import click
 from fleet_tui import names
 from fleet_tui.cli.completion import complete_mix, complete_new_names
 from fleet_tui.cli.consent import trusted_first
-from fleet_tui.cli.group import cli, open_fleet, prompt_text, say, say_columns, shortened
-from fleet_tui.cli.options import launch_options, name_argument, own_settings_option
+from fleet_tui.cli.group import cli, open_fleet, prompt_text, say, say_columns, say_json, shortened
+from fleet_tui.cli.options import json_option, launch_options, name_argument, own_settings_option
 from fleet_tui.errors import FleetError, Interrupted, LaunchFailed, UsageError
+from fleet_tui.faces.plain import changed_record
+from fleet_tui.models import Agent
 from fleet_tui.quantities import counted
 from fleet_tui.text import cut
 
 if TYPE_CHECKING:
     from fleet_tui.fleet import Fleet
     from fleet_tui.lifecycle.launcher_client import LaunchProgress
-    from fleet_tui.models import Agent
 
 SHOWN_CHARACTERS = 60
 """Of a task that is not NAME:PROMPT, in the error."""
@@ -37,6 +38,7 @@ UNCOMMITTED_SECONDS = 0.5
 @click.option("-p", "--prompt", help="What the agent should do; - reads it from standard input.")
 @click.option("--existing", is_flag=True, help="Use an existing branch.")
 @launch_options
+@json_option
 def create(
     branch: str,
     prompt: str | None,
@@ -46,6 +48,7 @@ def create(
     existing: bool,
     headless: bool,
     own_settings: bool,
+    as_json: bool,
 ) -> None:
     """Start one agent on a new branch, in a worktree of its own.
 
@@ -53,7 +56,7 @@ def create(
     Example:
       fleet create fix-login -p "Fix the login form" -a claude
     """
-    with _starting(copies_here=not (base or existing)) as report:
+    with _starting(copies_here=not (base or existing), as_json=as_json) as report:
         text = prompt_text(prompt)
         made = trusted_first(
             report.fleet,
@@ -69,7 +72,7 @@ def create(
                 on_progress=report.step,
             ),
         )
-        report.end([made], headless=headless)
+        report.end(made, headless=headless)
 
 
 @cli.command()
@@ -87,6 +90,7 @@ def create(
     help="Divide COUNT among profiles, such as claude:3,codex:2.",
 )
 @launch_options
+@json_option
 def fanout(
     count: int,
     prefix: str,
@@ -97,6 +101,7 @@ def fanout(
     base: str,
     headless: bool,
     own_settings: bool,
+    as_json: bool,
 ) -> None:
     """Start COUNT agents on the same prompt: PREFIX-A, PREFIX-B, …
 
@@ -104,7 +109,7 @@ def fanout(
     Example:
       fleet fanout 3 login -p "Fix the login form" --agents claude:2,codex:1
     """
-    with _starting(copies_here=not base) as report:
+    with _starting(copies_here=not base, as_json=as_json) as report:
         text, parts = prompt_text(prompt), _mix(mix)
         made = trusted_first(
             report.fleet,
@@ -137,8 +142,15 @@ def _mix(text: str) -> list[tuple[str, int]]:
 @cli.command()
 @click.argument("tasks", nargs=-1, required=True, metavar="NAME:PROMPT...")
 @launch_options
+@json_option
 def multi(
-    tasks: tuple[str, ...], agent: str, quick: bool, base: str, headless: bool, own_settings: bool
+    tasks: tuple[str, ...],
+    agent: str,
+    quick: bool,
+    base: str,
+    headless: bool,
+    own_settings: bool,
+    as_json: bool,
 ) -> None:
     """Start several agents, each with its own prompt.
 
@@ -158,7 +170,7 @@ def multi(
                 hint='for example: fleet multi "fix-login:Fix the login form"',
             )
         pairs.append((branch.strip(), names.check_prompt(prompt)))
-    with _starting(copies_here=not base) as report:
+    with _starting(copies_here=not base, as_json=as_json) as report:
         made = trusted_first(
             report.fleet,
             lambda: report.fleet.multi(
@@ -179,14 +191,15 @@ def multi(
 @click.option("-p", "--prompt", help="What the agent should do next; - reads it from standard input.")
 @click.option("--fresh", is_flag=True, help="Start a new conversation, with the agent's first prompt.")
 @own_settings_option
-def revive(branch: str, prompt: str | None, fresh: bool, own_settings: bool) -> None:
+@json_option
+def revive(branch: str, prompt: str | None, fresh: bool, own_settings: bool, as_json: bool) -> None:
     """Start an ended agent again, and continue its conversation.
 
     \b
     Example:
       fleet revive fix-login -p "Now add a test"
     """
-    with _starting(copies_here=False, has_quick=False) as report:
+    with _starting(copies_here=False, has_quick=False, as_json=as_json) as report:
         report.fleet.refresh()
         agent = report.fleet.find(branch)
         text = prompt_text(prompt)
@@ -197,7 +210,7 @@ def revive(branch: str, prompt: str | None, fresh: bool, own_settings: bool) -> 
             ),
             lambda: agent,
         )
-        report.end([made])
+        report.end(made)
 
 
 @cli.command()
@@ -205,7 +218,8 @@ def revive(branch: str, prompt: str | None, fresh: bool, own_settings: bool) -> 
 @click.argument("new_name", metavar="NAME")
 @click.option("-p", "--prompt", help="What the new agent should do; - reads it from standard input.")
 @own_settings_option
-def fork(branch: str, new_name: str, prompt: str | None, own_settings: bool) -> None:
+@json_option
+def fork(branch: str, new_name: str, prompt: str | None, own_settings: bool, as_json: bool) -> None:
     """Start another agent with a copy of an agent's conversation.
 
     It works in a worktree of its own, which starts from the agent's last commit; uncommitted changes are not copied.
@@ -214,7 +228,7 @@ def fork(branch: str, new_name: str, prompt: str | None, own_settings: bool) -> 
     Example:
       fleet fork fix-login try-oauth -p "Use OAuth instead"
     """
-    with _starting(copies_here=False, has_quick=False) as report:
+    with _starting(copies_here=False, has_quick=False, as_json=as_json) as report:
         report.fleet.refresh()
         source = report.fleet.find(branch)
         text = prompt_text(prompt)
@@ -224,7 +238,7 @@ def fork(branch: str, new_name: str, prompt: str | None, own_settings: bool) -> 
                 source, new_name, prompt=text, own_settings=own_settings, on_progress=report.step
             ),
         )
-        report.end([made])
+        report.end(made)
         left = report.fleet.worktrees.uncommitted(source)
         problem = report.fleet.worktrees.link_problems([source]).get(source.id)
         if problem:
@@ -235,9 +249,9 @@ def fork(branch: str, new_name: str, prompt: str | None, own_settings: bool) -> 
 
 
 @contextlib.contextmanager
-def _starting(*, copies_here: bool, has_quick: bool = True) -> Iterator[_Report]:
+def _starting(*, copies_here: bool, has_quick: bool = True, as_json: bool) -> Iterator[_Report]:
     """Report on agents while they start. Ctrl+C ends the report; the launcher goes on."""
-    report = _Report(open_fleet(), copies_here=copies_here, has_quick=has_quick)
+    report = _Report(open_fleet(), copies_here=copies_here, has_quick=has_quick, as_json=as_json)
     try:
         yield report
     except KeyboardInterrupt:
@@ -247,9 +261,10 @@ def _starting(*, copies_here: bool, has_quick: bool = True) -> Iterator[_Report]
 class _Report:
     """Prints progress on standard error while agents start, then the outcome of each."""
 
-    def __init__(self, fleet: Fleet, *, copies_here: bool, has_quick: bool) -> None:
+    def __init__(self, fleet: Fleet, *, copies_here: bool, has_quick: bool, as_json: bool) -> None:
         self.fleet = fleet
         self._has_quick = has_quick
+        self._as_json = as_json
         self._seen: set[str] = set()
         self._uncommitted: list[int] = []
         self._counting = threading.Thread(target=self._count_uncommitted, daemon=True)
@@ -272,19 +287,26 @@ class _Report:
         starts = "still starts" if len(self._seen) == 1 else "still start"
         return f"{shortened(sorted(self._seen))} {starts}; see: fleet list"
 
-    def end(self, agents: Sequence[Agent], *, headless: bool = False) -> None:
+    def end(self, made: Agent | Sequence[Agent], *, headless: bool = False) -> None:
+        """Print the outcome: one object as JSON for a command that starts one agent."""
+        agents = [made] if isinstance(made, Agent) else made
         if headless:
             self._warn(agents)
         agents = self.fleet.wait_for_setup(agents, self.step)
         failed = [agent for agent in agents if _ended_badly(agent)]
         up = [agent for agent in agents if agent not in failed]
-        say_columns([(agent.name, agent.status, agent.worktree) for agent in up])
+        if self._as_json:
+            records = [changed_record(agent) for agent in agents]
+            say_json(records[0] if isinstance(made, Agent) else records, indent=2)
+        else:
+            say_columns([(agent.name, agent.status, agent.worktree) for agent in up])
         if len(failed) < len(agents):
             self._print_uncommitted()
         for agent in failed:
             mark = "  |"
             if len(agents) > 1:
-                say(f"{agent.name}  {agent.status}  {_why(agent)}")
+                if not self._as_json:
+                    say(f"{agent.name}  {agent.status}  {_why(agent)}")
                 mark = f"  {agent.name} |"
             for line in self.fleet.logs(agent, LAST_LINES):
                 say(f"{mark} {line}", err=True)

@@ -5,13 +5,14 @@ from __future__ import annotations
 import click
 
 from fleet_tui.cli.group import cli, refreshed_fleet, say, say_json
+from fleet_tui.cli.options import json_option
 from fleet_tui.errors import FleetError
 from fleet_tui.quantities import counted
 
 
 @cli.command()
 @click.option("--fix", is_flag=True, help="Apply the proposed fixes.")
-@click.option("--json", "as_json", is_flag=True, help="Print a JSON array.")
+@json_option
 def doctor(fix: bool, as_json: bool) -> None:
     """Check for problems and leftovers. Changes nothing without --fix.
 
@@ -22,16 +23,17 @@ def doctor(fix: bool, as_json: bool) -> None:
     from fleet_tui.faces.plain import finding_record
 
     findings = refreshed_fleet().examine()
-    if as_json:
-        say_json([finding_record(finding) for finding in findings])
-        return
+    records = []
     for finding in findings:
         mark = {"ok": "✓", "warning": "!", "problem": "✗"}[finding.level]
-        say(f"{mark} {finding.text}")
-        if fix and finding.fix is not None:
-            say(f"    {finding.fix()}")
-        elif finding.remedy:
-            say(f"    {finding.remedy}")
+        if not as_json:
+            say(f"{mark} {finding.text}")
+        fixed = finding.fix() if fix and finding.fix is not None else None
+        records.append(finding_record(finding, fixed))
+        if not as_json and (after := fixed or finding.remedy):
+            say(f"    {after}")
+    if as_json:
+        say_json(records, indent=2)
     left = [
         finding
         for finding in findings

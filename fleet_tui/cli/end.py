@@ -7,7 +7,18 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from fleet_tui.cli.completion import complete_agents, complete_batches
-from fleet_tui.cli.group import cli, confirm, refreshed_fleet, say, say_columns, shortened, warn_unwritable
+from fleet_tui.cli.group import (
+    cli,
+    confirm,
+    refreshed_fleet,
+    say,
+    say_columns,
+    say_json,
+    shortened,
+    warn_unwritable,
+)
+from fleet_tui.cli.options import json_option
+from fleet_tui.faces.plain import changed_record, killed_record
 
 if TYPE_CHECKING:
     from fleet_tui.lifecycle.trash import KillResult
@@ -21,7 +32,8 @@ _batch_option = click.option(
 @cli.command()
 @_patterns
 @_batch_option
-def stop(patterns: tuple[str, ...], batch: str | None) -> None:
+@json_option
+def stop(patterns: tuple[str, ...], batch: str | None, as_json: bool) -> None:
     """Stop agents; worktrees stay, and `revive` starts them again.
 
     AGENT is a name or a glob. Programs get `fleet.stop_grace` seconds to exit; a second stop or kill ends them at once.
@@ -32,7 +44,10 @@ def stop(patterns: tuple[str, ...], batch: str | None) -> None:
     """
     fleet = refreshed_fleet()
     stopped = fleet.stop(fleet.match(patterns, batch=batch, but_not=_killed()))
-    say_columns([(agent.name, str(agent.status)) for agent in stopped])
+    if as_json:
+        say_json([changed_record(agent) for agent in stopped], indent=2)
+    else:
+        say_columns([(agent.name, str(agent.status)) for agent in stopped])
     for warning in fleet.warnings_after_stop(stopped):
         say(f"fleet: {warning}", err=True)
     warn_unwritable(fleet)
@@ -47,7 +62,10 @@ def stop(patterns: tuple[str, ...], batch: str | None) -> None:
 @click.option(
     "-d", "--delete-branch", is_flag=True, help="Also delete the branch, if it was created for the agent."
 )
-def kill(patterns: tuple[str, ...], batch: str | None, force: bool, delete_branch: bool) -> None:
+@json_option
+def kill(
+    patterns: tuple[str, ...], batch: str | None, force: bool, delete_branch: bool, as_json: bool
+) -> None:
     """Stop agents and move their worktrees to the trash.
 
     `undo` restores them. AGENT is a name or a glob. Programs get `fleet.stop_grace` seconds to exit; a second stop or kill ends them at once.
@@ -63,7 +81,10 @@ def kill(patterns: tuple[str, ...], batch: str | None, force: bool, delete_branc
         question = f"Kill {shown}?" if len(agents) == 1 else f"Kill {len(agents)} agents ({shown})?"
         confirm(question, note="fleet undo restores what was killed", flag="-f", default=len(agents) == 1)
     killed = fleet.kill(agents, delete_branch=delete_branch)
-    say_columns([(kept.agent.name, _outcome(kept)) for kept in killed])
+    if as_json:
+        say_json([killed_record(fleet.current(kept.agent), kept) for kept in killed], indent=2)
+    else:
+        say_columns([(kept.agent.name, _outcome(kept)) for kept in killed])
     for warning in fleet.warnings_after_kill(killed):
         say(f"fleet: {warning}", err=True)
 

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from fleet_tui.cli.group import cli, open_fleet, say, say_json, terminal_size
+from fleet_tui.cli.group import cli, in_color, open_fleet, say, say_json, say_table
+from fleet_tui.cli.options import color_option, json_option
 from fleet_tui.errors import UsageError
-from fleet_tui.text import flat
+from fleet_tui.faces.plain import decision_record
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -17,8 +18,6 @@ if TYPE_CHECKING:
     from fleet_tui.permissions.decision_log import LoggedDecision
 
 _DECIDED = {"allow": "allowed", "ask": "asked", "deny": "denied"}
-PIPED_WIDTH = 400
-"""The width of a line that is not printed on a terminal."""
 
 
 @cli.command()
@@ -35,8 +34,11 @@ PIPED_WIDTH = 400
 @click.option(
     "--tool", default="Bash", metavar="TOOL", help="With try: the tool that asks; WHAT is then a path."
 )
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def approvals(action: str | None, what: str | None, lines: int, tool: str, as_json: bool) -> None:
+@color_option
+@json_option
+def approvals(
+    action: str | None, what: str | None, lines: int, tool: str, color: str | None, as_json: bool
+) -> None:
     """Show what the `approve` rules decided, or try them.
 
     The rules decide permission requests of agents, but only while approve.mode is on. In shadow mode their decisions
@@ -48,38 +50,35 @@ def approvals(action: str | None, what: str | None, lines: int, tool: str, as_js
       fleet approvals try "git push --force"
     """
     if action is None:
-        _show(lines, as_json=as_json)
+        _show(lines, color, as_json=as_json)
     elif not what:
         raise UsageError("try needs a command", hint='for example: fleet approvals try "git status"')
     else:
         _try(what, tool, as_json=as_json)
 
 
-def _show(count: int, *, as_json: bool) -> None:
-    from fleet_tui.fast_dataclasses import asdict
-
+def _show(count: int, color: str | None, *, as_json: bool) -> None:
     fleet = open_fleet()
     found = fleet.permissions.decisions()
     last = found[-count:] if count else []
+    names = {agent.id: agent.name for agent in fleet.agents(everywhere=True)} if last else {}
     if as_json:
-        say_json([asdict(one) for one in last], indent=2)
+        say_json([decision_record(one, names) for one in last], indent=2)
         return
     if not found:
         mode = fleet.config().approve_mode
         say(f"No decisions yet (approve.mode is {mode}; fleet config set approve.mode shadow records them)")
         return
-    names = {agent.id: agent.name for agent in fleet.agents(everywhere=True)}
-    width = (terminal_size() or (PIPED_WIDTH, 0))[0]
-    for one in last:
-        say(flat(_line(one, names))[:width])
+    if last:
+        header = ("TIME", "NAME", "DECISION", "TOOL", "WHAT", "RULE")
+        say_table(header, [_row(one, names) for one in last], color=in_color(fleet, color))
     say(fleet.permissions.totals())
 
 
-def _line(one: LoggedDecision, names: Mapping[str, str]) -> str:
+def _row(one: LoggedDecision, names: Mapping[str, str]) -> tuple[str, ...]:
     moment = time.strftime("%m-%d %H:%M:%S", time.localtime(one.at))
     said = _DECIDED.get(one.decision, one.decision) if one.mode == "on" else f"would {one.decision}"
-    name = names.get(one.agent, one.agent)
-    return f"{moment}  {name}  {said:<11}  {one.tool}  {one.what}    # {one.rule or one.why}"
+    return moment, names.get(one.agent, one.agent), said, one.tool, one.what, one.rule or one.why
 
 
 def _try(what: str, tool: str, *, as_json: bool) -> None:

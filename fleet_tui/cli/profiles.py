@@ -7,20 +7,26 @@ from typing import TYPE_CHECKING
 import click
 
 from fleet_tui.cli.completion import complete_profiles
-from fleet_tui.cli.group import cli, open_fleet, prompt_text, say, say_json
+from fleet_tui.cli.group import cli, in_color, open_fleet, prompt_text, say, say_json, say_table
+from fleet_tui.cli.options import color_option, json_option
 from fleet_tui.errors import FleetError
+from fleet_tui.faces.plain import profile_record
 from fleet_tui.fast_dataclasses import asdict
 from fleet_tui.models import REPORT
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from fleet_tui.fleet.profiles import InstalledProfile
     from fleet_tui.lifecycle.profile_check import CheckResult
     from fleet_tui.programs.profile import Profile
 
 
 @cli.group(invoke_without_command=True)
-@click.option("--json", "as_json", is_flag=True, help="Print a JSON array.")
+@color_option
+@json_option
 @click.pass_context
-def profiles(context: click.Context, as_json: bool) -> None:
+def profiles(context: click.Context, color: str | None, as_json: bool) -> None:
     """List the programs that agents can run.
 
     Shows the installed version, whether fleet-tui is tested with it, and the sources that its status is read from.
@@ -31,29 +37,33 @@ def profiles(context: click.Context, as_json: bool) -> None:
     """
     if context.invoked_subcommand is not None:
         return
-    found = open_fleet().profiles.all()
+    fleet = open_fleet()
+    found = fleet.profiles.all()
     if as_json:
-        from fleet_tui.faces.plain import profile_record
-
         say_json([profile_record(one) for one in found], indent=2)
         return
-    for one in found:
-        profile = one.profile
-        if one.version:
-            say(f"{profile.name:<10} {one.version:<28} {_TESTED[one.is_proven]:<15} {' '.join(one.signs)}")
-        else:
-            say(f"{profile.name:<10} {_missing(profile)}")
-        for problem in profile.problems:
-            say(f"{'':<10} ! {problem}")
+    rows = [row for one in found for row in _rows(one)]
+    say_table(("NAME", "VERSION", "TESTED", "SIGNS"), rows, color=in_color(fleet, color))
 
 
-_TESTED = {True: "tested", False: "untested version", None: "untested"}
+_TESTED = {True: "yes", False: "other versions", None: "no"}
+
+
+def _rows(one: InstalledProfile) -> Iterator[tuple[str, ...]]:
+    """A profile in the columns of the list, then what is wrong with it."""
+    profile = one.profile
+    if one.version:
+        yield profile.name, one.version, _TESTED[one.is_proven], " ".join(one.signs)
+    else:
+        yield profile.name, "not installed" if profile.program else "has no program", "", _missing(profile)
+    for problem in profile.problems:
+        yield (f"  ! {problem}",)
 
 
 def _missing(profile: Profile) -> str:
     if not profile.program:
-        return "has no program"
-    return f"not installed; {profile.install_hint or f'no {profile.program} on PATH'}"
+        return ""
+    return f"install: {profile.install_hint}" if profile.install_hint else f"no {profile.program} on PATH"
 
 
 @profiles.command()
@@ -67,7 +77,7 @@ def _missing(profile: Profile) -> str:
     metavar="SECONDS",
     help="Wait at most this long for a status.",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@json_option
 def check(name: str, prompt: str | None, timeout: float, as_json: bool) -> None:
     """Check a program in a scratch repository.
 

@@ -21,7 +21,7 @@ from fleet_tui.errors import (
     TurnUnknown,
     UsageError,
 )
-from fleet_tui.fast_dataclasses import asdict
+from fleet_tui.faces.plain import changed_record, question_record, queue_record, receipt_record
 from fleet_tui.models import ReceiptState
 from fleet_tui.text import cut, one_line
 
@@ -131,8 +131,6 @@ def _print_queued(agent: Agent, receipt: Receipt) -> None:
 
 def _show_receipts(agents: Sequence[Agent], receipts: Sequence[Receipt], *, as_json: bool) -> None:
     if as_json:
-        from fleet_tui.faces.plain import receipt_record
-
         shown = [receipt_record(agent, receipt) for agent, receipt in zip(agents, receipts, strict=True)]
         say_json(shown[0] if len(shown) == 1 else shown)
         return
@@ -195,10 +193,10 @@ def queue(branch: str, edit: tuple[str, str] | None, cancel: str | None, count: 
     if cancel:
         fleet.prompts.cancel(agent, cancel)
     queue = fleet.prompts.queue(agent)
-    waiting, given = queue.waiting, queue.given[-count:] if count else ()
     if as_json:
-        say_json({"given": [asdict(receipt) for receipt in given], "waiting": waiting})
+        say_json(queue_record(agent, queue, count))
         return
+    waiting, given = queue.waiting, queue.given[-count:] if count else ()
     for receipt in given:
         say(f"   {receipt.state:11} {_one_line(receipt.text)}" + (f"  ({receipt.reason})" if receipt.reason else ""))  # fmt: skip
     for place, entry in enumerate(waiting, start=1):
@@ -218,7 +216,8 @@ def _one_line(text: str) -> str:
 @cli.command()
 @name_argument
 @click.argument("choice", default="")
-def answer(branch: str, choice: str) -> None:
+@json_option
+def answer(branch: str, choice: str, as_json: bool) -> None:
     """Answer an agent's question, or show it.
 
     CHOICE is the number or the text of a choice, yes or no, or any other text if the program accepts one.
@@ -231,18 +230,25 @@ def answer(branch: str, choice: str) -> None:
     fleet = refreshed_fleet()
     agent = fleet.find(branch)
     if not choice:
-        _show_question(fleet.why(agent))
+        found = fleet.why(agent)
+        if found.status != "blocked":
+            raise Refused(
+                f"{found.agent}: it is not waiting for an answer, it is {found.status}",
+                hint=f'send a prompt with: fleet prompt {found.agent} "…"',
+            )
+        if as_json:
+            say_json(question_record(agent, found), indent=2)
+        else:
+            _show_question(found)
         return
     agent = fleet.answer(agent, choice)
-    say(f"{agent.name}: answered, now {agent.status}")
+    if as_json:
+        say_json(changed_record(agent), indent=2)
+    else:
+        say(f"{agent.name}: answered, now {agent.status}")
 
 
 def _show_question(found: StatusExplanation) -> None:
-    if found.status != "blocked":
-        raise Refused(
-            f"{found.agent}: it is not waiting for an answer, it is {found.status}",
-            hint=f'send a prompt with: fleet prompt {found.agent} "…"',
-        )
     say(f"{found.detail or 'question'}: {found.text}")
     for number, label in found.choices:
         say(f"  {number}  {label}")

@@ -25,6 +25,7 @@ from fleet_tui.cli.group import (
 from fleet_tui.cli.options import color_option, json_option, name_argument
 from fleet_tui.cli.sampling import primed
 from fleet_tui.errors import FleetError, NotFound, UsageError
+from fleet_tui.faces.plain import AgentDetails, agent_record, text_record, why_record
 from fleet_tui.text import block, to_json
 
 if TYPE_CHECKING:
@@ -86,7 +87,6 @@ def _warn_damaged(fleet: Fleet) -> None:
 
 def _listing(fleet: Fleet, *, grouped: bool, everywhere: bool, color: bool, as_json: bool = False) -> str:
     from fleet_tui.cli.table import agent_table
-    from fleet_tui.faces.plain import AgentDetails, agent_record
     from fleet_tui.models import PromptSummary, Status
 
     # `fleet trash` lists killed agents.
@@ -157,7 +157,8 @@ def _exit_on_signal(number: int, _frame: object) -> None:
 
 @cli.command()
 @name_argument
-def peek(branch: str) -> None:
+@json_option
+def peek(branch: str, as_json: bool) -> None:
     """Print an agent's screen as text.
 
     \b
@@ -165,9 +166,13 @@ def peek(branch: str) -> None:
       fleet peek fix-login
     """
     fleet = refreshed_fleet()
-    lines = fleet.peek(fleet.find(branch))
+    agent = fleet.find(branch)
+    lines = fleet.peek(agent)
     while lines and not lines[-1].strip():
         lines.pop()
+    if as_json:
+        say_json(text_record(agent, lines), indent=2)
+        return
     for line in lines or [""]:
         say(line)
 
@@ -186,20 +191,27 @@ def peek(branch: str) -> None:
     "-f", "--follow", is_flag=True, help="Print new output until the agent ends or you press Ctrl+C."
 )
 @click.option("--raw", is_flag=True, help="Print every byte, with escape sequences.")
-def logs(branch: str, lines: int | None, follow: bool, raw: bool) -> None:
+@json_option
+def logs(branch: str, lines: int | None, follow: bool, raw: bool, as_json: bool) -> None:
     """Print an agent's output as readable text.
 
     \b
     Example:
       fleet logs fix-login --follow
     """
+    if as_json and (follow or raw):
+        raise UsageError(
+            "--json prints what there is now, as text", hint="omit --json, or --follow and --raw"
+        )
     fleet = refreshed_fleet()
     agent = fleet.find(branch)
     if raw:
         _raw_logs(fleet, agent, follow=follow)
         return
     count = fleet.config().log_lines if lines is None else lines
-    if not follow:
+    if as_json:
+        say_json(text_record(agent, list(fleet.logs(agent, count, _warn_without_screen))), indent=2)
+    elif not follow:
         for line in fleet.logs(agent, count, _warn_without_screen):
             say(block(line))
     else:
@@ -272,17 +284,20 @@ def why(branch: str, wrong: str | None, kind: str, as_json: bool) -> None:
       fleet why fix-login
       fleet why fix-login --wrong idle
     """
-    from fleet_tui.faces.plain import why_record
-
     fleet = refreshed_fleet()
+    agent = fleet.find(branch)
     if wrong:
-        say(f"saved as {fleet.report_wrong(fleet.find(branch), wrong, kind)}")
+        file = str(fleet.report_wrong(agent, wrong, kind))
+        if as_json:
+            say_json({"file": file})
+        else:
+            say(f"saved as {file}")
         return
     if kind:
         raise UsageError("--kind needs --wrong blocked", hint="for example: --wrong blocked --kind question")
-    found = fleet.why(fleet.find(branch))
+    found = fleet.why(agent)
     if as_json:
-        say_json(why_record(found), indent=2)
+        say_json(why_record(agent, found), indent=2)
         return
     for label, value in _facts(found):
         say(f"{label:10} {value}")

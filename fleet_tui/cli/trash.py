@@ -10,6 +10,9 @@ import click
 
 from fleet_tui.cli.completion import complete_killed
 from fleet_tui.cli.group import cli, confirm, refreshed_fleet, say, say_columns, say_json, shortened
+from fleet_tui.cli.options import json_option
+from fleet_tui.errors import FleetError
+from fleet_tui.faces.plain import JsonRecord, changed_record, trash_record
 from fleet_tui.quantities import age, counted, file_size
 
 if TYPE_CHECKING:
@@ -25,7 +28,8 @@ NAMED_FILES = 8
 @cli.command()
 @click.argument("agent", default="", shell_complete=complete_killed)
 @click.option("-a", "--all", "everywhere", is_flag=True, help="Look in all projects.")
-def undo(agent: str, everywhere: bool) -> None:
+@json_option
+def undo(agent: str, everywhere: bool, as_json: bool) -> None:
     """Undo the last kill, or restore the named agent.
 
     \b
@@ -35,6 +39,9 @@ def undo(agent: str, everywhere: bool) -> None:
     fleet = refreshed_fleet()
     named = [fleet.trash.find(agent, everywhere=everywhere)] if agent else []
     restored = fleet.undo(named, everywhere=everywhere)
+    if as_json:
+        say_json([changed_record(one, note=note) for one, note in restored], indent=2)
+        return
     here = fleet.project()
     rows = []
     for one, note in restored:
@@ -60,7 +67,7 @@ def undo(agent: str, everywhere: bool) -> None:
     help="Delete branches of killed agents that have no commits of their own; undo restores them.",
 )
 @click.option("-f", "--force", is_flag=True, help="Do not ask for confirmation.")
-@click.option("--json", "as_json", is_flag=True, help="Print a JSON array.")
+@json_option
 def trash(everywhere: bool, empty: bool, prune_branches: bool, force: bool, as_json: bool) -> None:
     """List the worktrees of killed agents, or delete them.
 
@@ -68,44 +75,63 @@ def trash(everywhere: bool, empty: bool, prune_branches: bool, force: bool, as_j
     Example:
       fleet trash --empty
     """
-    from fleet_tui.faces.plain import trash_record
-
     fleet = refreshed_fleet()
-    if prune_branches:
-        _prune(fleet, everywhere=everywhere, force=force)
-        if not empty:
-            return
-    agents = fleet.trash.agents(everywhere=everywhere)
-    if not (empty and agents):
-        found = fleet.trash.report(agents)
-        archives = fleet.trash.archives(everywhere=everywhere)
-        if as_json:
-            say_json([trash_record(item) for item in found.items], indent=2)
-            return
-        for line in trash_lines(found, archives, now=time.time()):
-            say(line)
-        idle = [] if empty else fleet.trash.idle_branches(everywhere=everywhere)
-        if idle:
-            names = shortened([agent.branch for agent in idle])
-            say(
-                f"{counted(len(idle), 'branch', 'branches')} of killed agents without commits of their own: {names} "
-                "(fleet trash --prune-branches deletes them)"
-            )
+    done: list[JsonRecord] = []
+    try:
+        if prune_branches:
+            _prune(fleet, done, everywhere=everywhere, force=force, as_json=as_json)
+        agents = fleet.trash.agents(everywhere=everywhere) if empty or not prune_branches else []
+        if empty and agents:
+            _empty(fleet, agents, done, force=force, as_json=as_json)
+        elif (empty and not as_json) or not (empty or prune_branches):
+            _list(fleet, agents, everywhere=everywhere, has_branches=not empty, as_json=as_json)
+    except FleetError:
+        if as_json and done:
+            say_json(done, indent=2)
+        raise
+    if as_json and (empty or prune_branches):
+        say_json(done, indent=2)
+
+
+def _list(
+    fleet: Fleet, agents: Sequence[Agent], *, everywhere: bool, has_branches: bool, as_json: bool
+) -> None:
+    found = fleet.trash.report(agents)
+    if as_json:
+        say_json([trash_record(item) for item in found.items], indent=2)
         return
+    for line in trash_lines(found, fleet.trash.archives(everywhere=everywhere), now=time.time()):
+        say(line)
+    idle = fleet.trash.idle_branches(everywhere=everywhere) if has_branches else []
+    if idle:
+        names = shortened([agent.branch for agent in idle])
+        say(
+            f"{counted(len(idle), 'branch', 'branches')} of killed agents without commits of their own: {names} "
+            "(fleet trash --prune-branches deletes them)"
+        )
+
+
+def _empty(
+    fleet: Fleet, agents: Sequence[Agent], done: list[JsonRecord], *, force: bool, as_json: bool
+) -> None:
     if not force:
         confirm(_question(fleet, agents), flag="--force")
     for agent, ref in fleet.trash.empty(agents):
-        say(f"{agent.name}  " + (f"deleted, its last state saved as {ref}" if ref else "already gone"))
+        done.append(changed_record(fleet.current(agent), saved_as=ref or None))
+        if not as_json:
+            say(f"{agent.name}  " + (f"deleted, its last state saved as {ref}" if ref else "already gone"))
 
 
-def _prune(fleet: Fleet, *, everywhere: bool, force: bool) -> None:
+def _prune(fleet: Fleet, done: list[JsonRecord], *, everywhere: bool, force: bool, as_json: bool) -> None:
     idle = fleet.trash.idle_branches(everywhere=everywhere)
     if idle and not force:
         names = shortened([agent.branch for agent in idle])
         confirm(f"Delete {counted(len(idle), 'branch', 'branches')} ({names})?", flag="--force", default=True)
     for agent, ref in fleet.trash.prune_branches(idle):
-        say(f"{agent.branch}  deleted, saved as {ref}")
-    if not idle:
+        done.append(changed_record(fleet.current(agent), saved_as=ref or None))
+        if not as_json:
+            say(f"{agent.branch}  deleted, saved as {ref}")
+    if not idle and not as_json:
         say("no killed agent has a branch without commits of its own")
 
 

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import click
 
-from fleet_tui.cli.group import cli, open_fleet, say, say_json
+from fleet_tui.cli.group import cli, in_color, open_fleet, say, say_json, say_table
+from fleet_tui.cli.options import color_option, json_option
 from fleet_tui.errors import UsageError
 
 
@@ -30,8 +31,9 @@ def ui(what: str | None) -> int:
 @cli.command()
 @click.argument("action", type=click.Choice(["explain"]), required=False)
 @click.argument("chord", required=False)
-@click.option("--json", "as_json", is_flag=True, help="Print a JSON array.")
-def keys(action: str | None, chord: str | None, as_json: bool) -> None:
+@color_option
+@json_option
+def keys(action: str | None, chord: str | None, color: str | None, as_json: bool) -> None:
     """List the dashboard's keys, or explain what one does.
 
     \b
@@ -40,13 +42,18 @@ def keys(action: str | None, chord: str | None, as_json: bool) -> None:
     """
     from fleet_tui.tui import keys as keymaps
 
-    keymap, warning = keymaps.chosen(open_fleet().config(trusted=False))
+    fleet = open_fleet()
+    keymap, warning = keymaps.chosen(fleet.config(trusted=False))
     if warning:
         say(f"fleet: {warning}", err=True)
     if action is not None:
         if not chord:
             raise UsageError("explain needs a chord", hint="for example: fleet keys explain ctrl+q")
-        for line in keymaps.explain(keymap, chord):
+        meanings = keymaps.explain(keymap, chord)
+        if as_json:
+            say_json({"chord": chord, "meanings": meanings}, indent=2)
+            return
+        for line in meanings:
             say(line)
         return
     rows = list(keymaps.table(keymap))
@@ -54,6 +61,4 @@ def keys(action: str | None, chord: str | None, as_json: bool) -> None:
         names = ("where", "keys", "action", "meaning")
         say_json([dict(zip(names, row, strict=True)) for row in rows], indent=2)
         return
-    widths = [max(len(row[column]) for row in rows) for column in range(3)]
-    for row in rows:
-        say("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=False)) + f"  {row[3]}")
+    say_table(("WHERE", "KEYS", "ACTION", "MEANING"), rows, color=in_color(fleet, color))

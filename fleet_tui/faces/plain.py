@@ -1,6 +1,8 @@
 """Turn what `Fleet` returns into plain records for JSON.
 
-Keys are promised to scripts: add keys, never rename or remove one.
+Keys are promised to scripts: add keys, never rename or remove one. docs/json.md describes each of them, and
+tests/cli/test_json.py compares that page with what commands print. Times are ISO 8601 in UTC; keys from before that rule
+stay as they were, beside one that follows it.
 """
 
 from __future__ import annotations
@@ -9,11 +11,16 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from fleet_tui.fast_dataclasses import asdict, dataclass
-from fleet_tui.models import Agent, PromptSummary, Receipt, Spending, TrashItem, Usage
+from fleet_tui.models import Agent, PromptSummary, Receipt, Spending, TrashItem, TrustRequest, Usage
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from fleet_tui.fleet.profiles import InstalledProfile
+    from fleet_tui.fleet.prompts import AgentPrompts
     from fleet_tui.lifecycle.doctor import Finding
+    from fleet_tui.lifecycle.trash import KillResult
+    from fleet_tui.permissions.decision_log import LoggedDecision
     from fleet_tui.prompting.why import StatusExplanation
 
 JsonRecord = dict[str, Any]
@@ -31,11 +38,7 @@ class AgentDetails:
 
 
 def agent_record(details: AgentDetails) -> JsonRecord:
-    """An agent as `fleet list --json` shows it."""
-    return {**_record(details), "worktree_problem": details.worktree_problem}
-
-
-def _record(details: AgentDetails) -> JsonRecord:
+    """An agent as every command shows it; usage and spending are of `fleet list` alone."""
     agent, used, spent, prompts = details.agent, details.usage, details.spending, details.prompts
     evidence = agent.evidence
     context = spent.context if spent else None
@@ -69,6 +72,7 @@ def _record(details: AgentDetails) -> JsonRecord:
         "created_at": _iso(agent.created_at),
         "started_at": _iso(agent.started_at),
         "ended_at": _iso(agent.ended_at),
+        "status_since": _iso(agent.status_since or None),
         "prompt": agent.prompt,
         "exit_code": agent.exit_code,
         "exit_signal": agent.exit_signal,
@@ -77,12 +81,23 @@ def _record(details: AgentDetails) -> JsonRecord:
         "port_base": agent.port_base,
         "trash": agent.trash,
         "lost_output": agent.lost_output,
+        "worktree_problem": details.worktree_problem,
     }
+
+
+def changed_record(agent: Agent, **more: object) -> JsonRecord:
+    """An agent after a command changed it, with what only that command knows."""
+    return agent_record(AgentDetails(agent)) | more
+
+
+def killed_record(agent: Agent, kept: KillResult) -> JsonRecord:
+    """An agent after its kill, and what became of its branch and worktree."""
+    return changed_record(agent, is_branch_kept=bool(kept.branch), note=kept.note)
 
 
 def trash_record(item: TrashItem) -> JsonRecord:
     """A killed agent with what its worktree in the trash holds."""
-    return _record(AgentDetails(item.agent)) | {
+    return agent_record(AgentDetails(item.agent)) | {
         "size": item.contents.size,
         "uncommitted": list(item.contents.uncommitted),
         "ignored": [{"path": one.path, "size": one.size} for one in item.contents.ignored],
@@ -93,25 +108,110 @@ def trash_record(item: TrashItem) -> JsonRecord:
 
 def receipt_record(agent: Agent, receipt: Receipt) -> JsonRecord:
     """How far a prompt got, as `fleet prompt --json` shows it."""
+    return {"agent": agent.name, **_receipt(agent, receipt)}
+
+
+def _receipt(agent: Agent, receipt: Receipt) -> JsonRecord:
     return {
-        "agent": agent.name,
+        **_of(agent.id, agent.name),
         "prompt": receipt.id,
+        "text": receipt.text,
         "state": receipt.state,
         "reason": receipt.reason,
         "note": receipt.note,
+        "changed_at": _iso(receipt.at or None),
     }
 
 
-def why_record(why: StatusExplanation) -> JsonRecord:
+def queue_record(agent: Agent, queue: AgentPrompts, count: int) -> JsonRecord:
+    """The newest prompts that an agent was given, and all that wait for it."""
+    given = queue.given[-count:] if count else ()
+    return {
+        **_of(agent.id, agent.name),
+        # `id`, `agent` and `at` are from before all commands used the same words.
+        "given": [asdict(receipt) | _receipt(agent, receipt) for receipt in given],
+        "waiting": [{**entry, "position": position} for position, entry in enumerate(queue.waiting, start=1)],
+    }
+
+
+def _of(agent_id: str, name: str) -> JsonRecord:
+    """Whose a record is."""
+    return {"agent_id": agent_id, "agent_name": name}
+
+
+def text_record(agent: Agent, lines: list[str]) -> JsonRecord:
+    """Lines of an agent's screen or log."""
+    return {**_of(agent.id, agent.name), "lines": lines}
+
+
+def question_record(agent: Agent, why: StatusExplanation) -> JsonRecord:
+    """The question that an agent asks."""
+    return {
+        **_of(agent.id, agent.name),
+        "status": why.status,
+        "detail": why.detail,
+        "text": why.text,
+        "choices": why.choices,
+    }
+
+
+def why_record(agent: Agent, why: StatusExplanation) -> JsonRecord:
     """An explained status; the screen it was read from is left out."""
     return {
-        name: value for name, value in asdict(why).items() if name not in ("lines", "cols")
-    } | {"at": _iso(why.at or None)}  # fmt: skip
+        **{name: value for name, value in asdict(why).items() if name not in ("lines", "cols")},
+        **_of(agent.id, agent.name),
+        "at": _iso(why.at or None),
+    }
 
 
-def finding_record(finding: Finding) -> JsonRecord:
-    """A finding of `fleet doctor`."""
-    return {"level": finding.level, "text": finding.text, "remedy": finding.remedy}
+def finding_record(finding: Finding, fixed: str | None) -> JsonRecord:
+    """A finding of `fleet doctor`, and what --fix did about it."""
+    return {"level": finding.level, "text": finding.text, "remedy": finding.remedy, "fixed": fixed}
+
+
+def decision_record(decision: LoggedDecision, names: Mapping[str, str]) -> JsonRecord:
+    """What the permission rules decided; `agent` and `at` are from before all commands used the same words."""
+    return {
+        **asdict(decision),
+        **_of(decision.agent, names.get(decision.agent, "")),
+        "decided_at": _iso(decision.at),
+    }
+
+
+def trust_request_record(asked: TrustRequest, *, is_trusted: bool) -> JsonRecord:
+    """What a project's files ask for."""
+    return {
+        "project": asked.project,
+        "name": asked.name,
+        "file": asked.file,
+        "asks": [
+            {
+                "verb": line.verb,
+                "text": line.text,
+                "means": line.means,
+                "is_alarming": line.is_alarming,
+                "line": line.number or None,
+                "change": line.change,
+            }
+            for line in asked.lines
+        ],
+        "unchanged": asked.same,
+        "restrictions": [{"decision": decision, "rule": rule} for decision, rule in asked.restrictions],
+        "ignored": [key for key, _ in asked.refused],
+        "digest": asked.digest,
+        "is_trusted": is_trusted,
+    }
+
+
+def trusted_record(repository: str, at: float, digest: str, parts: list[str], *, exists: bool) -> JsonRecord:
+    """A repository that the user trusts."""
+    return {
+        "project": repository,
+        "trusted_at": _iso(at),
+        "digest": digest,
+        "parts": parts,
+        "exists": exists,
+    }
 
 
 def profile_record(installed: InstalledProfile) -> JsonRecord:
@@ -128,6 +228,8 @@ def profile_record(installed: InstalledProfile) -> JsonRecord:
         "problems": list(profile.problems),
         "proven": list(installed.tested),
         "is_proven": installed.is_proven,
+        "is_tested": installed.is_proven,
+        "tested_versions": list(installed.tested),
     }
 
 
