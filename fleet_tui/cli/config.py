@@ -9,7 +9,16 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from fleet_tui.cli.completion import complete_keys, complete_values
-from fleet_tui.cli.group import cli, in_color, open_fleet, say, say_faint, say_json
+from fleet_tui.cli.group import (
+    PIPED_WIDTH,
+    cli,
+    in_color,
+    open_fleet,
+    say,
+    say_faint,
+    say_json,
+    terminal_size,
+)
 from fleet_tui.cli.options import color_option, json_option
 from fleet_tui.errors import FleetError, NotFound, UsageError
 from fleet_tui.quantities import counted
@@ -97,6 +106,8 @@ def config(
 
 
 def _show_all(color: str | None, *, show_origin: bool, as_json: bool) -> None:
+    import textwrap
+
     from fleet_tui.config.edit import entries, meaning, text_of
 
     fleet = open_fleet()
@@ -105,9 +116,15 @@ def _show_all(color: str | None, *, show_origin: bool, as_json: bool) -> None:
         say_json([_record(entry) for entry in entries(found)], indent=2)
     else:
         in_colors = in_color(fleet, color)
+        width = (terminal_size() or (PIPED_WIDTH, 0))[0]
+        section = ""
         for entry in entries(found):
+            before, section = section, entry.key.partition(".")[0]
+            if before not in ("", section):
+                say("")
+            for line in textwrap.wrap(meaning(entry.key), width - 2):
+                say_faint(f"# {line}", color=in_colors)
             origin = f"    # {entry.origin}" if show_origin else ""
-            say_faint(f"# {meaning(entry.key)}", color=in_colors)
             say(f"{entry.key} = {text_of(entry.value)}{origin}")
     _warn_untrusted(found)
 

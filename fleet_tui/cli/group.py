@@ -165,12 +165,18 @@ def say_columns(rows: Sequence[Sequence[str]]) -> None:
         say(line)
 
 
-def say_table(header: Sequence[str], rows: Sequence[Sequence[str]], *, color: bool) -> None:
-    """Print rows under the names of their columns, cut to the width of the terminal."""
+def say_table(
+    header: Sequence[str], rows: Sequence[Sequence[str]], *, color: bool, cell_limit: int = 0
+) -> None:
+    """Print rows under the names of their columns; on a terminal, cut to its width.
+
+    With a limit, a cell is also cut to so much, or to a quarter of the terminal if that is more.
+    """
     from fleet_tui.cli.table import titled
 
-    width = (terminal_size() or (PIPED_WIDTH, 0))[0]
-    for line in titled(header, rows, width=width, color=color):
+    size = terminal_size()
+    limit = max(cell_limit, size[0] // 4) if size is not None and cell_limit else 0
+    for line in titled(header, rows, width=size[0] if size else PIPED_WIDTH, color=color, cell_limit=limit):
         # Its cells are safe already, and click would strip its colors wherever there is no terminal.
         click.echo(line, color=True)
 

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
     from fleet_tui.permissions.decision_log import LoggedDecision
 
+WHAT_WIDTH = 24
+"""Cells of a command on a narrow terminal: the rule stays in sight."""
 _DECIDED = {"allow": "allowed", "ask": "asked", "deny": "denied"}
 
 
@@ -71,7 +73,8 @@ def _show(count: int, color: str | None, *, as_json: bool) -> None:
         return
     if last:
         header = ("TIME", "NAME", "DECISION", "TOOL", "WHAT", "RULE")
-        say_table(header, [_row(one, names) for one in last], color=in_color(fleet, color))
+        rows = [_row(one, names) for one in last]
+        say_table(header, rows, color=in_color(fleet, color), cell_limit=WHAT_WIDTH)
     say(fleet.permissions.totals())
 
 

@@ -29,7 +29,8 @@ if TYPE_CHECKING:
 def profiles(context: click.Context, color: str | None, as_json: bool) -> None:
     """List the programs that agents can run.
 
-    Shows the installed version, whether fleet-tui is tested with it, and the sources that its status is read from.
+    Shows the installed version, whether fleet-tui is tested with it or with others, and the signs that its status is
+    read from.
 
     \b
     Example:
@@ -42,28 +43,32 @@ def profiles(context: click.Context, color: str | None, as_json: bool) -> None:
     if as_json:
         say_json([profile_record(one) for one in found], indent=2)
         return
-    rows = [row for one in found for row in _rows(one)]
-    say_table(("NAME", "VERSION", "TESTED", "SIGNS"), rows, color=in_color(fleet, color))
+    widest = max(len(one.profile.name) for one in found)
+    rows = [row for one in found for row in _rows(one, widest)]
+    header = ("NAME", "VERSION", "TESTED", "SIGNS")
+    say_table(header, rows, color=in_color(fleet, color), cell_limit=VERSION_WIDTH)
 
 
-_TESTED = {True: "yes", False: "other versions", None: "no"}
+VERSION_WIDTH = 24
+"""Cells of a version on a terminal: some programs report a sentence."""
+_TESTED = {True: "yes", False: "others", None: "no"}
 
 
-def _rows(one: InstalledProfile) -> Iterator[tuple[str, ...]]:
-    """A profile in the columns of the list, then what is wrong with it."""
+def _rows(one: InstalledProfile, widest: int) -> Iterator[tuple[str, ...]]:
+    """A profile in the columns of the list, or why it cannot run; then what is wrong with it."""
     profile = one.profile
     if one.version:
-        yield profile.name, one.version, _TESTED[one.is_proven], " ".join(one.signs)
+        yield f"{profile.name:<{widest}}", one.version, _TESTED[one.is_proven], " ".join(one.signs)
     else:
-        yield profile.name, "not installed" if profile.program else "has no program", "", _missing(profile)
+        yield (f"{profile.name:<{widest}}  {_missing(profile)}",)
     for problem in profile.problems:
-        yield (f"  ! {problem}",)
+        yield (f"{'':<{widest}}  ! {problem}",)
 
 
 def _missing(profile: Profile) -> str:
     if not profile.program:
-        return ""
-    return f"install: {profile.install_hint}" if profile.install_hint else f"no {profile.program} on PATH"
+        return "has no program"
+    return f"not installed: {profile.install_hint or f'no {profile.program} on PATH'}"
 
 
 @profiles.command()

@@ -242,15 +242,18 @@ def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
     ]
 
 
-def titled(header: Sequence[str], rows: Sequence[Sequence[str]], *, width: int, color: bool) -> list[str]:
+def titled(
+    header: Sequence[str], rows: Sequence[Sequence[str]], *, width: int, color: bool, cell_limit: int = 0
+) -> list[str]:
     """Rows under the names of their columns, in the given width; a row of one cell goes across all columns."""
     cells = [TableRow(tuple(flat(cell) for cell in row)) for row in rows]
-    return _aligned([TableRow(tuple(header), FAINT), *cells], width, color=color)
+    return _aligned([TableRow(tuple(header), FAINT), *cells], width, color=color, cell_limit=cell_limit)
 
 
-def _aligned(rows: Sequence[TableRow], width: int, *, color: bool) -> list[str]:
+def _aligned(rows: Sequence[TableRow], width: int, *, color: bool, cell_limit: int = 0) -> list[str]:
     full = [row.cells[:-1] for row in rows if len(row.cells) > 1]
-    widths = [min(_cell_limit(width), max(map(width_of, column))) for column in zip(*full, strict=True)]
+    limit = cell_limit or _cell_limit(width)
+    widths = [min(limit, max(map(width_of, column))) for column in zip(*full, strict=True)]
     lines = []
     for row in rows:
         cells = row.cells

@@ -350,3 +350,24 @@ def test_random_arguments_never_cause_a_traceback(
         if ran.code:
             assert ran.err.splitlines()[-1].startswith("fleet: "), (arguments, ran)
     assert fleet.agents(everywhere=True) == []
+
+
+def test_an_empty_prompt_is_refused_alike_wherever_one_is_given(cli: Cli) -> None:
+    """Also from standard input; nothing is started, sent or changed."""
+    cli.ok("create", "fix")
+    cli.ok("stop", "fix")
+    before = traces(cli.project)
+    given: list[list[str]] = [
+        ["create", "x", "-p"], ["fanout", "2", "x", "-p"], ["revive", "fix", "-p"], ["fork", "fix", "x", "-p"],
+        ["prompt", "fix"], ["queue", "fix", "--edit", "1"], ["profiles", "check", "echoer", "-p"],
+    ]  # fmt: skip
+
+    said = {complained(cli, 2, *arguments, prompt) for arguments in given for prompt in ("", " \n\t")}
+    said.add(complained(cli, 2, "multi", "a:x", "b: "))
+    for arguments in (["create", "x", "-p"], ["prompt", "fix"]):
+        ran = cli.script(*arguments, "-", stdin="\n")
+        assert ran.code == 2
+        said.add(ran.complaint)
+
+    assert said == {"fleet: the prompt is empty (write what the agent should do)"}
+    assert traces(cli.project) == before

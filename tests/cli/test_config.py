@@ -93,7 +93,9 @@ def test_validating_finds_rejected_key_bindings_and_setting_fixes_them(cli: Cli,
 def test_each_setting_is_shown_with_what_it_means(cli: Cli, project: Path) -> None:
     lines = cli.ok("config").splitlines()
 
-    assert all(line.startswith("# ") for line in lines[::2])
+    settings = [number for number, line in enumerate(lines) if " = " in line and not line.startswith("#")]
+    assert all(lines[number - 1].startswith("# ") for number in settings)
+    assert lines[lines.index('ui.color = "auto"') - 2] == "", "sections are apart"
     at = lines.index('agent.default = "echoer"')
     assert lines[at - 1] == "# The profile or program that agents run (a project's value needs your trust)"
     at = lines.index("fleet.trash_days = 14")

@@ -15,7 +15,7 @@ def test_a_prompt_has_a_receipt_and_can_come_from_standard_input(cli: Cli, fleet
     prints(fleet, fleet.find("fix"), "ready")
 
     receipt = json.loads(cli.ok("prompt", "--json", "--now", "fix", "it's me"))
-    assert set(receipt) == {"agent", "prompt", "state", "reason", "note"}
+    assert {"agent", "prompt", "state", "reason", "note"} <= set(receipt)
     prints(fleet, fleet.find("fix"), "got: it's me")
     assert cli.script("prompt", "--now", "fix", "-", stdin="from a pipe").code == 0
     prints(fleet, fleet.find("fix"), "got: from a pipe")

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 from pathlib import Path
 
 import pytest
 
+from fleet_tui.cli.table import width_of
 from fleet_tui.fleet import Fleet
 from tests.cli.commands import FLEET, Cli, cli, prints, project
 from tests.conftest import git
@@ -56,6 +58,50 @@ def test_list_shows_this_project_and_with_a_all(
     assert "\x1b" not in cli.ok("list")
     cli.ok("config", "set", "--user", "ui.color", "always")
     assert "\x1b[2m" in cli.ok("list")
+
+
+@pytest.mark.parametrize(
+    ("flag", "environment", "configured", "is_colored"),
+    [
+        ("", {}, "auto", False),
+        ("", {}, "always", True),
+        ("", {"FORCE_COLOR": "1"}, "auto", True),
+        ("", {"FORCE_COLOR": "1"}, "never", True),
+        ("", {"FORCE_COLOR": "0"}, "auto", False),
+        ("", {"NO_COLOR": "1"}, "always", False),
+        ("", {"NO_COLOR": "1", "FORCE_COLOR": "1"}, "auto", False),
+        ("", {"NO_COLOR": ""}, "always", True),
+        ("always", {"NO_COLOR": "1"}, "never", True),
+        ("never", {"FORCE_COLOR": "1"}, "always", False),
+        ("auto", {}, "always", False),
+        ("auto", {"FORCE_COLOR": "1"}, "never", True),
+    ],
+)
+def test_the_flag_decides_on_colors_then_the_environment_then_the_setting(
+    cli: Cli, monkeypatch: pytest.MonkeyPatch, flag: str, environment: dict[str, str], configured: str, is_colored: bool
+) -> None:  # fmt: skip
+    cli.ok("config", "set", "--user", "ui.color", configured)
+    monkeypatch.delenv("FORCE_COLOR", raising=False)
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    for command in ("profiles", "keys", "config"):
+        out = cli.ok(command, *(["--color", flag] if flag else []))
+        assert ("\x1b[2m" in out) == is_colored, command
+    assert "\x1b" not in cli.ok("keys", "--json", "--color", "always")
+
+
+def test_profiles_and_keys_have_headers_and_fit_the_terminal(cli: Cli) -> None:
+    assert cli.ok("profiles").splitlines()[0].split() == ["NAME", "VERSION", "TESTED", "SIGNS"]
+    assert cli.ok("keys").splitlines()[0].split() == ["WHERE", "KEYS", "ACTION", "MEANING"]
+
+    for command in ("profiles", "keys"):
+        with Host([FLEET, command], cols=60, rows=200) as host:
+            host.pump_until_ended()
+            host.pump(host.shows("$ fleet attach"))
+            printed = re.sub(r"\x1b\[[0-9;]*m", "", host.output.decode()).split("\r\n")
+        assert "NAME" in printed[0] or "WHERE" in printed[0]
+        assert "\x1b[2m" in host.output.decode()
+        assert max(map(width_of, printed)) == 60
 
 
 def test_an_empty_list_shows_how_to_start(cli: Cli) -> None:

@@ -232,3 +232,14 @@ def test_a_default_that_was_set_in_another_terminal_is_taken_up_by_every_form() 
         assert app.worker.asked[-1][-1]["mix"] == (("my-agent", 3),)
 
     on_stage(go)
+
+
+def test_an_empty_prompt_is_refused_in_the_same_words_as_on_the_command_line() -> None:
+    async def go(app: StageApp, pilot: Pilot[None]) -> None:
+        for form, send in (("f", "ctrl+s"), ("p", "ctrl+s")):
+            await pilot.press(form, "space", send)
+            await until(pilot, lambda: "the prompt is empty write what the agent should do" in said(app))
+            app.clear_notifications()
+            await pilot.press("escape")
+
+    on_stage(go)
