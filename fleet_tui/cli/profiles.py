@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 def profiles(context: click.Context, color: str | None, as_json: bool) -> None:
     """List the programs that agents can run.
 
-    Shows the installed version, whether fleet-tui is tested with it or with others, and the signs that its status is
+    Shows the installed version, whether fleet-tui is tested with it or with other versions, and the signs that its status is
     read from.
 
     \b
@@ -51,7 +51,7 @@ def profiles(context: click.Context, color: str | None, as_json: bool) -> None:
 
 VERSION_WIDTH = 24
 """Cells of a version on a terminal: some programs report a sentence."""
-_TESTED = {True: "yes", False: "others", None: "no"}
+_TESTED = {True: "yes", False: "other versions", None: "no"}
 
 
 def _rows(one: InstalledProfile, widest: int) -> Iterator[tuple[str, ...]]:

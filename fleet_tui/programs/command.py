@@ -83,7 +83,7 @@ def _check_first(profile: Profile, refusal: str) -> None:
     if refusal:
         raise Refused(
             f"{profile.name} cannot be started with this prompt: {refusal}",
-            hint='start it without one, then: fleet prompt NAME "…" --command',
+            hint='start it without one, then: fleet prompt AGENT "…" --command',
         )
 
 
