@@ -51,18 +51,23 @@ def profiles(context: click.Context, color: str | None, as_json: bool) -> None:
 
 VERSION_WIDTH = 24
 """Cells of a version on a terminal: some programs report a sentence."""
-_TESTED = {True: "yes", False: "other versions", None: "no"}
 
 
 def _rows(one: InstalledProfile, widest: int) -> Iterator[tuple[str, ...]]:
     """A profile in the columns of the list, or why it cannot run; then what is wrong with it."""
     profile = one.profile
     if one.version:
-        yield f"{profile.name:<{widest}}", one.version, _TESTED[one.is_proven], " ".join(one.signs)
+        yield f"{profile.name:<{widest}}", one.version, _tested(one), " ".join(one.signs)
     else:
         yield (f"{profile.name:<{widest}}  {_missing(profile)}",)
     for problem in profile.problems:
         yield (f"{'':<{widest}}  ! {problem}",)
+
+
+def _tested(one: InstalledProfile) -> str:
+    if one.is_proven is None:
+        return "unknown" if one.tested else "no"
+    return "yes" if one.is_proven else "other versions"
 
 
 def _missing(profile: Profile) -> str:

@@ -36,8 +36,28 @@ def test_a_healthy_fleet_has_no_problem_and_examining_changes_nothing(cli: Cli) 
 def test_findings_are_available_as_json(cli: Cli) -> None:
     found = json.loads(cli.ok("doctor", "--json"))
 
-    assert {"level", "text", "remedy"} == set(found[0])
+    assert {"level", "text", "remedy", "fixed"} == set(found[0])
     assert {one["level"] for one in found} == {"ok"}
+
+
+def test_findings_as_json_are_fixed_and_fail_like_those_for_people(cli: Cli) -> None:
+    def of_socket(*options: str) -> list[str | None]:
+        found = json.loads(cli.ok("doctor", "--json", *options))
+        return [one["fixed"] for one in found if str(stale) in one["text"]]
+
+    stale = paths.sockets() / "abcdefghjk.sock"
+    stale.touch()
+    assert of_socket() == [None]
+    assert stale.exists()
+    [fixed] = of_socket("--fix")
+    assert fixed
+    assert not stale.exists()
+    paths.user_config().write_text("[ui]\nlog_lines = -1\n")
+
+    ran = cli("doctor", "--json")
+
+    assert (ran.code, "problem" in {one["level"] for one in json.loads(ran.out)}) == (1, True)
+    assert "problem found" in ran.complaint
 
 
 @pytest.mark.slow

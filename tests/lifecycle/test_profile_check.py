@@ -46,11 +46,11 @@ def test_a_profile_with_a_mistyped_key_is_listed_with_file_and_key(cli: Cli) -> 
 @pytest.mark.parametrize(
     ("version", "shown", "is_proven"),
     [
-        (versions.tested()["claude"].versions[-1], "tested", True),
-        ("2.1.200", "tested", True),
-        ("999.0.1", "untested version", False),
-        ("2.0.99", "untested version", False),
-        ("nightly", "untested", None),
+        (versions.tested()["claude"].versions[-1], "yes", True),
+        ("2.1.200", "yes", True),
+        ("999.0.1", "other versions", False),
+        ("2.0.99", "other versions", False),
+        ("nightly", "unknown", None),
     ],
 )
 def test_an_installed_version_that_the_tests_do_not_cover_is_untested(

@@ -118,8 +118,9 @@ def test_the_log_is_printed_with_its_totals(cli: Cli) -> None:
     *lines, last = cli.ok("approvals", "-n", "2").splitlines()
 
     assert lines == [
-        "11-17 18:02:11  a1  would deny   Bash  run deny    # rule 1: x",
-        "11-17 18:02:11  a1  allowed      Bash  run it    # rule 1: x",
+        "TIME            NAME  DECISION    TOOL  WHAT      RULE",
+        "11-17 18:02:11  a1    would deny  Bash  run deny  rule 1: x",
+        "11-17 18:02:11  a1    allowed     Bash  run it    rule 1: x",
     ]
     assert last == "allowed 1, asked 0, denied 0; would have allowed 2, asked 1, denied 1"
     assert [one["what"] for one in json.loads(cli.ok("approvals", "-n", "1", "--json"))] == ["run it"]
