@@ -40,10 +40,10 @@ class _ConfigCommand(click.Command):
         words = [number for number, word in enumerate(args) if not word.startswith("-")][:2]
         if len(words) == 2 and args[words[0]] == "set":
             before, after = args[: words[1] + 1], args[words[1] + 1 :]
-            value = next((word for word in after if word not in self._OPTIONS), "")
-            if value.startswith("-") and "--" not in args:
-                after.remove(value)
-                args = [*before, *after, "--", value]
+            options = [word for word in after if word in self._OPTIONS]
+            values = [word for word in after if word not in self._OPTIONS]
+            if values and values[0].startswith("-") and "--" not in after:
+                args = [*before, *options, "--", *values]
         return super().parse_args(ctx, args)
 
 

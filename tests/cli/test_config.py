@@ -108,7 +108,7 @@ def test_a_value_may_start_with_dashes(cli: Cli, value: str) -> None:
     assert shlex.split(value) == json.loads(cli.ok("config", "get", "agent.claude_flags", "--json"))["value"]
 
     cli.ok("config", "set", "--user", "agent.claude_flags", "--user", value)
-    assert "unexpected extra argument" in cli("config", "set", "agent.claude_flags", value, "x").complaint
+    assert "but also got 'x'" in cli("config", "set", "agent.claude_flags", value, "x").complaint
     cli.ok("config", "set", "agent.claude_flags", "--", "--user")
     assert cli.ok("config", "get", "agent.claude_flags") == '["--user"]\n'
 
