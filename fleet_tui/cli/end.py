@@ -6,21 +6,16 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from fleet_tui.cli.completion import complete_agents, complete_batches
 from fleet_tui.cli.group import cli, confirm, refreshed_fleet, say, say_columns, shortened, warn_unwritable
+from fleet_tui.cli.options import batch_option, patterns_argument
 
 if TYPE_CHECKING:
     from fleet_tui.lifecycle.trash import KillResult
 
-_patterns = click.argument("patterns", nargs=-1, metavar="[PATTERN]...", shell_complete=complete_agents)
-_batch_option = click.option(
-    "-b", "--batch", metavar="BATCH", shell_complete=complete_batches, help="All agents of a batch."
-)
-
 
 @cli.command()
-@_patterns
-@_batch_option
+@patterns_argument
+@batch_option
 def stop(patterns: tuple[str, ...], batch: str | None) -> None:
     """Stop agents; worktrees stay, and `revive` starts them again.
 
@@ -39,8 +34,8 @@ def stop(patterns: tuple[str, ...], batch: str | None) -> None:
 
 
 @cli.command()
-@_patterns
-@_batch_option
+@patterns_argument
+@batch_option
 @click.option(
     "-f", "--force", is_flag=True, help="Do not ask for confirmation. Worktrees still go to the trash."
 )
