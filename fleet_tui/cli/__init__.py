@@ -45,7 +45,7 @@ def dashboard() -> None:
 
 def run(arguments: list[str]) -> int:
     """Run one command and return its exit code."""
-    if arguments[:1] in (["list"], ["l"]):
+    if _samples_usage(arguments):
         from fleet_tui.cli.sampling import prime
 
         prime()
@@ -58,6 +58,14 @@ def run(arguments: list[str]) -> int:
         finally:
             launcher_client.dismiss()
     return _run(arguments)
+
+
+def _samples_usage(arguments: list[str]) -> bool:
+    """Whether the command shows CPU usage."""
+    from fleet_tui.cli.other_words import ALIASES
+
+    command = ALIASES.get(arguments[0], arguments[0]) if arguments else ""
+    return command == "list"
 
 
 def _starts_agents(arguments: list[str]) -> bool:

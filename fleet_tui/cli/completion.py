@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from fleet_tui.cli.group import open_fleet
+from fleet_tui.cli.group import MODULES, open_fleet
 from fleet_tui.errors import FleetError
 from fleet_tui.text import flat
 
@@ -36,6 +36,10 @@ def complete_batches(_context: click.Context, _parameter: click.Parameter, incom
         return sorted(flat(name) for name in found if name.startswith(incomplete))
     except FleetError:
         return []
+
+
+def complete_commands(_context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[str]:
+    return [name for name in MODULES if name.startswith(incomplete)]
 
 
 def complete_profiles(_context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[str]:

@@ -45,7 +45,7 @@ def stop(patterns: tuple[str, ...], batch: str | None) -> None:
 def kill(patterns: tuple[str, ...], batch: str | None, force: bool, delete_branch: bool) -> None:
     """Stop agents and move their worktrees to the trash.
 
-    `undo` restores them. PATTERN is a name or a glob. Programs get `fleet.stop_grace` seconds to exit; a second stop or kill ends them at once.
+    `undo` restores them. PATTERN is a name or a glob. Also: fleet rm, remove, delete. Programs get `fleet.stop_grace` seconds to exit; a second stop or kill ends them at once.
 
     \b
     Example:

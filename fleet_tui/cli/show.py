@@ -45,7 +45,7 @@ PIPED_WIDTH = 400
     help="Rebuild a damaged store, and look for lost or moved worktrees, before listing.",
 )
 def list_(grouped: bool, everywhere: bool, watch: bool, as_json: bool, repair: bool) -> None:
-    """List the agents of this project, running and ended. Short: fleet l.
+    """List the agents of this project, running and ended. Also: fleet l, ls, ps.
 
     \b
     Example:

@@ -255,6 +255,7 @@ PLUMBING: Mapping[str, str] = {
 
 CLI_ALONE: Mapping[str, str] = {
     "ui": "opens the dashboard",
+    "help": "shows the help of the other commands",
     "keys": "prints the dashboard's keys without opening it",
     "update": "is about the installation, and works without a fleet",
     "completion": "is about the user's shell",

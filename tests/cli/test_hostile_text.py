@@ -62,6 +62,7 @@ COMMANDS: Mapping[str, list[list[str]]] = {
     "profiles": [[], ["--json"]],
     "profiles check": [[EVIL], ["noisy", "--timeout", "1"], ["noisy", "--timeout", "1", "--json"]],
     "ui": [[], [EVIL]],
+    "help": [[], [EVIL], ["profiles", EVIL]],
     "init": [["--type", EVIL], ["--type", "generic"], ["--type", "generic", "-y"]],
     "config": [
         [], ["--show-origin"], ["--validate"], ["get", EVIL], ["get", "defaults.agent"], ["set", EVIL, EVIL],
@@ -204,7 +205,7 @@ def test_a_log_shows_output_without_its_escape_sequences_unless_raw(
 @pytest.mark.pure
 def test_commands_print_through_the_functions_that_make_text_safe() -> None:
     """Only `say` and output that is safe already may call click.echo and print."""
-    allowed = {"group.py": 3, "show.py": 1, "installation.py": 1}
+    allowed = {"group.py": 3, "show.py": 1, "help.py": 1, "installation.py": 1}
     found: dict[str, int] = {}
     for file in (Path(show.__file__).parent).glob("*.py"):
         for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
