@@ -37,6 +37,8 @@ MODULES = {
     "logs": "show",
     "attach": "show",
     "why": "show",
+    "path": "worktree",
+    "shell": "worktree",
     "prompt": "prompt",
     "queue": "prompt",
     "answer": "prompt",

@@ -148,6 +148,7 @@ VERBS: tuple[Verb, ...] = (
     Verb("usage", {"cli": Offer("list", names={"agents": "everywhere"}), "dashboard": _LIVE}, reads=True),
     Verb("spending", {"cli": Offer("list", names={"agents": "everywhere"}), "dashboard": _LIVE}, reads=True),
     Verb("recent_activity", {"cli": "fleet logs shows the output itself", "dashboard": _LIVE}, reads=True),
+    Verb("worktrees.path", {"cli": Offer("path", names=_NAME), "dashboard": "copy-path copies it from its state"}, reads=True),
     Verb("worktrees.diff_stats", {"cli": "git diff --stat shows it", "dashboard": _LIVE}, reads=True),
     Verb("worktrees.link_problems", {"cli": Offer("list", names={"agents": "everywhere"}), "dashboard": _LIVE}, reads=True),
     Verb(
@@ -255,6 +256,7 @@ PLUMBING: Mapping[str, str] = {
 
 CLI_ALONE: Mapping[str, str] = {
     "ui": "opens the dashboard",
+    "shell": "gives the terminal to the user's shell, as the dashboard's action does",
     "help": "shows the help of the other commands",
     "keys": "prints the dashboard's keys without opening it",
     "update": "is about the installation, and works without a fleet",

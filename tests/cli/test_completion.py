@@ -26,6 +26,7 @@ ask fleet kill -b manual
 ask fleet kill -b log
 ask fleet stop login-
 ask fleet undo log
+ask fleet path fi
 ask fleet help reviv
 """
 
@@ -47,7 +48,7 @@ def test_bash_completes_commands_agents_profiles_keys_and_batches(cli: Cli) -> N
     batch = cli.listed()[0]["batch"]
     assert done.stdout.splitlines() == [
         "create", "kill", "fix", "claude", "agent.default", batch, "login", "login-A", "login-B",
-        "revive",
+        "fix", "revive",
     ]  # fmt: skip
 
 

@@ -48,6 +48,8 @@ COMMANDS: Mapping[str, list[list[str]]] = {
     "revive": [["{ended}"], [EVIL]],
     "fork": [["{ended}", EVIL], [EVIL, "x"], ["{ended}", "z"]],
     "list": [[], ["-g"], ["-a"], ["--json"], ["--repair"], [EVIL]],
+    "path": [["{living}"], ["{ended}"], ["killed"], [EVIL]],
+    "shell": [["{ended}"], ["killed"], [EVIL]],
     "peek": [["{living}"], ["{ended}"], [EVIL]],
     "logs": [["{living}"], ["{living}", "-n", "5"], [EVIL], ["{ended}", "-n", EVIL]],
     "prompt": [["{living}", EVIL], ["{living}", EVIL, "--json"], [EVIL, "x"], ["-b", EVIL, "x"], ["{ended}", EVIL]],
