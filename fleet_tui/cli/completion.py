@@ -38,6 +38,13 @@ def complete_batches(_context: click.Context, _parameter: click.Parameter, incom
         return []
 
 
+def complete_agents_and_batches(
+    context: click.Context, parameter: click.Parameter, incomplete: str
+) -> list[str]:
+    found = complete_agents(context, parameter, incomplete) + complete_batches(context, parameter, incomplete)
+    return list(dict.fromkeys(found))
+
+
 def complete_commands(_context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[str]:
     return [name for name in MODULES if name.startswith(incomplete)]
 

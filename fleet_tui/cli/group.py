@@ -42,6 +42,8 @@ MODULES = {
     "prompt": "prompt",
     "queue": "prompt",
     "answer": "prompt",
+    "rename": "naming",
+    "move": "naming",
     "stop": "end",
     "kill": "end",
     "undo": "trash",

@@ -158,8 +158,12 @@ VERBS: tuple[Verb, ...] = (
     ),
     Verb("mark_seen", {"cli": Offer("attach", names={"agents": "branch"}), "dashboard": Offer("type logs attach")}, remote=True),
     # The record.
-    Verb("rename", {"cli": "an agent is named at its creation; the dashboard can rename it", "dashboard": Offer("rename")}, remote=True),
-    Verb("move_to_batch", {"cli": "batches group the dashboard's list", "dashboard": Offer("move")}, remote=True),
+    Verb("rename", {"cli": Offer("rename", names=_NAME), "dashboard": Offer("rename")}, remote=True),
+    Verb(
+        "move_to_batch",
+        {"cli": Offer("move", names={"agents": "words from_batch", "batch": "words"}), "dashboard": Offer("move")},
+        remote=True,
+    ),
     # The trash.
     Verb("trash.agents", {"cli": Offer("trash"), "dashboard": "undo restores the last kill"}, reads=True),
     Verb("trash.find", {"cli": Offer("undo", names={"name": "agent"}), "dashboard": _CHOSEN}, reads=True),

@@ -56,6 +56,8 @@ COMMANDS: Mapping[str, list[list[str]]] = {
     "queue": [["{living}"], ["{living}", "--json"], ["{ended}"], ["{living}", "--edit", EVIL, EVIL], [EVIL]],
     "answer": [["{living}"], ["{living}", EVIL], [EVIL]],
     "why": [["{living}"], ["{ended}"], ["{ended}", "--json"], ["{living}", "--wrong", EVIL], [EVIL]],
+    "rename": [["{ended}", EVIL], [EVIL, "x"]],
+    "move": [["{ended}", EVIL], ["{ended}", f"batch {EVIL}"], ["-b", EVIL, "x"], [EVIL, "x"], [EVIL]],
     "stop": [["{ended}"], ["-b", EVIL], [EVIL]],
     "kill": [["{ended}"], ["-f", EVIL], ["-f", "{lost}"]],
     "undo": [[EVIL], ["{lost}"]],
