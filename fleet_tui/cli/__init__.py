@@ -15,7 +15,7 @@ import sys
 GC_THRESHOLD = 100_000
 """Importing modules allocates many objects and hardly any garbage; the default threshold costs a short command 10 %."""
 
-STARTING = frozenset({"create", "fanout", "multi", "revive", "fork"})
+STARTING = frozenset({"create", "fanout", "multi", "revive", "restart", "fork"})
 """Commands that start agents; their launcher loads while the command is parsed."""
 HELP = frozenset({"-h", "--help"})
 

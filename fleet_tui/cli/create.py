@@ -1,4 +1,4 @@
-"""Start agents: create, fanout, multi, revive and fork."""
+"""Start agents: create, fanout, multi, revive, restart and fork."""
 
 from __future__ import annotations
 
@@ -12,8 +12,14 @@ import click
 
 from fleet_tui.cli.completion import complete_agents
 from fleet_tui.cli.consent import trusted_first
-from fleet_tui.cli.group import cli, open_fleet, prompt_text, say, say_columns, shortened
-from fleet_tui.cli.options import launch_options, name_argument, own_settings_option
+from fleet_tui.cli.group import cli, confirm, open_fleet, prompt_text, say, say_columns, shortened
+from fleet_tui.cli.options import (
+    batch_option,
+    launch_options,
+    name_argument,
+    own_settings_option,
+    patterns_argument,
+)
 from fleet_tui.errors import FleetError, Interrupted, LaunchFailed, UsageError
 from fleet_tui.quantities import counted
 from fleet_tui.text import cut
@@ -200,6 +206,44 @@ def revive(branch: str, prompt: str, fresh: bool, own_settings: bool) -> None:
             lambda: agent,
         )
         report.end([made])
+
+
+@cli.command()
+@patterns_argument
+@batch_option
+@click.option("-f", "--force", is_flag=True, help="Do not ask for confirmation.")
+@own_settings_option
+def restart(patterns: tuple[str, ...], batch: str | None, force: bool, own_settings: bool) -> None:
+    """Stop agents and start each again from its first prompt.
+
+    The worktrees stay as they are; the conversations begin anew (`stop` and `revive` continue them). PATTERN is a name
+    or a glob.
+
+    \b
+    Example:
+      fleet restart fix-login
+    """
+    from fleet_tui.models import Status
+
+    with _starting(copies_here=False, has_quick=False) as report:
+        report.fleet.refresh()
+        agents = report.fleet.match(patterns, batch=batch, but_not=(Status.KILLED,))
+        if not force:
+            shown = shortened([agent.name for agent in agents])
+            few = len(agents) == 1
+            question = f"Restart {shown}" if few else f"Restart {len(agents)} agents ({shown})"
+            confirm(
+                f"{question} from {'its first prompt' if few else 'their first prompts'}?",
+                note="worktrees stay",
+                flag="-f",
+                default=few,
+            )
+        made = trusted_first(
+            report.fleet,
+            lambda: report.fleet.restart(agents, own_settings=own_settings, on_progress=report.step),
+            lambda: agents[0],
+        )
+        report.end(made)
 
 
 @cli.command()

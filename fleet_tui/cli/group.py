@@ -31,6 +31,7 @@ MODULES = {
     "fanout": "create",
     "multi": "create",
     "revive": "create",
+    "restart": "create",
     "fork": "create",
     "list": "show",
     "peek": "show",

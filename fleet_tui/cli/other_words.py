@@ -23,6 +23,7 @@ _MEANT: Mapping[str, str] = {
     "fanout": "fan-out fan spread parallel swarm",
     "multi": "many several",
     "revive": "resume continue wake reopen",
+    "restart": "rerun retry reload",
     "fork": "clone copy duplicate cp",
     "list": "agents all",
     "list --watch": "watch top htop monitor",

@@ -82,7 +82,7 @@ VERBS: tuple[Verb, ...] = (
     Verb("multi", {"cli": Offer("multi", names=_LAUNCH), "dashboard": Offer("multi")}, remote=True),
     Verb("fork", {"cli": Offer("fork", names=_NAME), "dashboard": Offer("fork")}, remote=True, refreshes=True),
     Verb("revive", {"cli": Offer("revive", names=_NAME), "dashboard": Offer("revive")}, remote=True, each=True, refreshes=True),
-    Verb("restart", {"cli": "fleet stop and fleet revive --fresh do it", "dashboard": Offer("restart")}, remote=True, refreshes=True, waits=True),
+    Verb("restart", {"cli": Offer("restart", names={"agents": "patterns batch"}), "dashboard": Offer("restart")}, remote=True, refreshes=True, waits=True),
     # Ending.
     Verb(
         "stop",

@@ -241,11 +241,24 @@ class Fleet(FleetReader):
         self, agents: Sequence[Agent], *, own_settings: bool = False, on_progress: OnProgress | None = None
     ) -> list[Agent]:
         """Stop these agents and start each again from its first prompt; the worktrees stay as they are."""
+        from fleet_tui.fleet.stop_and_kill import raise_first
+        from fleet_tui.lifecycle import revive
+
+        for agent in agents:
+            # Nothing is stopped that may not be started again.
+            revive.settings(agent, own_settings=own_settings)
         self.stop(agents)
-        return [
-            self.revive(agent, fresh=True, own_settings=own_settings, on_progress=on_progress)
-            for agent in agents
-        ]
+        failures: list[FleetError] = []
+        restarted: list[Agent] = []
+        for agent in agents:
+            try:
+                again = self.revive(agent, fresh=True, own_settings=own_settings, on_progress=on_progress)
+            except FleetError as error:
+                failures.append(error)
+            else:
+                restarted.append(again)
+        raise_first(failures, "restarted", restarted)
+        return restarted
 
     def wait_for_setup(self, agents: Sequence[Agent], on_progress: OnProgress | None = None) -> list[Agent]:
         """Wait until the setup commands of these agents have ended, successfully or not."""

@@ -46,6 +46,7 @@ COMMANDS: Mapping[str, list[list[str]]] = {
     "fanout": [["2", EVIL, "-p", EVIL], ["2", "-p", "x", "--agents", EVIL], [EVIL, "-p", "x"]],
     "multi": [[EVIL], [f"{EVIL}:{EVIL}"]],
     "revive": [["{ended}"], [EVIL]],
+    "restart": [["{ended}"], ["-f", "{ended}"], ["-b", EVIL], [EVIL]],
     "fork": [["{ended}", EVIL], [EVIL, "x"], ["{ended}", "z"]],
     "list": [[], ["-g"], ["-a"], ["--json"], ["--repair"], [EVIL]],
     "path": [["{living}"], ["{ended}"], ["killed"], [EVIL]],
