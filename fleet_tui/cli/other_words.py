@@ -37,6 +37,7 @@ _MEANT: Mapping[str, str] = {
     "prompt": "send tell ask say message msg write input type",
     "queue": "prompts pending queued",
     "answer": "reply respond answers approve allow accept confirm deny reject",
+    "wait": "await until",
     "stop": "end quit halt exit terminate pause interrupt suspend cancel abort",
     "kill": "destroy drop del erase discard rmi",
     "undo": "restore recover undelete unkill",

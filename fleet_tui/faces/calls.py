@@ -133,6 +133,10 @@ VERBS: tuple[Verb, ...] = (
         remote=True, refreshes=True,
     ),
     Verb("why", {"cli": Offer("why", names=_NAME), "dashboard": Offer("why leader-why")}, reads=True, remote=True),
+    Verb(
+        "wait",
+        {"cli": Offer("wait", names={"agents": "patterns batch", "until": "wanted", "seconds": "timeout"}), "dashboard": _STATE},
+    ),
     Verb("report_wrong", {"cli": Offer("why --wrong", names={**_NAME, "right": "wrong"}), "dashboard": Offer("why")}, remote=True),
     # Looking.
     Verb("agents", {"cli": Offer("list"), "dashboard": _STATE}, reads=True),

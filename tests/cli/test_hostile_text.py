@@ -57,6 +57,10 @@ COMMANDS: Mapping[str, list[list[str]]] = {
     "queue": [["{living}"], ["{living}", "--json"], ["{ended}"], ["{living}", "--edit", EVIL, EVIL], [EVIL]],
     "answer": [["{living}"], ["{living}", EVIL], [EVIL]],
     "why": [["{living}"], ["{ended}"], ["{ended}", "--json"], ["{living}", "--wrong", EVIL], [EVIL]],
+    "wait": [
+        ["{ended}"], ["elsewhere"], ["{living}", "--timeout", "0"], ["{living}", "{ended}", "--any", "--json"],
+        ["{ended}", "--for", "idle"], ["{ended}", "--for", EVIL], ["-b", EVIL], [EVIL],
+    ],
     "rename": [["{ended}", EVIL], [EVIL, "x"]],
     "move": [["{ended}", EVIL], ["{ended}", f"batch {EVIL}"], ["-b", EVIL, "x"], [EVIL, "x"], [EVIL]],
     "stop": [["{ended}"], ["-b", EVIL], [EVIL]],
