@@ -61,11 +61,11 @@ def run(arguments: list[str]) -> int:
 
 
 def _samples_usage(arguments: list[str]) -> bool:
-    """Whether the command shows CPU usage."""
+    """Whether the command shows CPU usage. The short form of `status` does not."""
     from fleet_tui.cli.other_words import ALIASES
 
     command = ALIASES.get(arguments[0], arguments[0]) if arguments else ""
-    return command == "list"
+    return command == "list" or (command == "status" and "--short" not in arguments)
 
 
 def _starts_agents(arguments: list[str]) -> bool:

@@ -34,6 +34,7 @@ MODULES = {
     "restart": "create",
     "fork": "create",
     "list": "show",
+    "status": "status",
     "peek": "show",
     "logs": "show",
     "attach": "show",

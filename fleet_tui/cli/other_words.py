@@ -27,6 +27,7 @@ _MEANT: Mapping[str, str] = {
     "fork": "clone copy duplicate cp",
     "list": "agents all",
     "list --watch": "watch top htop monitor",
+    "status": "stat st info overview summary",
     "peek": "show screen view look snapshot capture screenshot",
     "logs": "log tail output cat history transcript",
     "attach": "enter connect join focus goto",

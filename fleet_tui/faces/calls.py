@@ -140,7 +140,7 @@ VERBS: tuple[Verb, ...] = (
     Verb("report_wrong", {"cli": Offer("why --wrong", names={**_NAME, "right": "wrong"}), "dashboard": Offer("why")}, remote=True),
     # Looking.
     Verb("agents", {"cli": Offer("list"), "dashboard": _STATE}, reads=True),
-    Verb("state", {"cli": "commands list agents; batches are shown with them", "dashboard": Offer("needing-only")}, reads=True),
+    Verb("state", {"cli": Offer("status"), "dashboard": Offer("needing-only")}, reads=True),
     Verb("find", {"cli": Offer("attach", names={"name": "branch"}), "dashboard": _CHOSEN}, reads=True),
     Verb("match", {"cli": Offer("stop", names={"but_not": "patterns", "everywhere": "patterns"}), "dashboard": _CHOSEN}, reads=True),
     Verb("batch_labels", {"cli": "shell completion offers them", "dashboard": _STATE}, reads=True),
