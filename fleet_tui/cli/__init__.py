@@ -22,9 +22,9 @@ HELP = frozenset({"-h", "--help"})
 
 def main() -> None:
     """Entry point of `fleet` and `flt`."""
-    if sys.argv[1:2] == ["ui"]:
+    if sys.argv[1:2] == ["ui"] or sys.argv[1:] == ["open"]:
         dashboard()
-    if sys.argv[1:2] != ["attach"]:
+    if sys.argv[1:2] not in (["attach"], ["open"]):
         # attach keeps running, and a late full collection would make it stutter.
         gc.set_threshold(GC_THRESHOLD)
     code = run(sys.argv[1:])
@@ -39,7 +39,7 @@ def dashboard() -> None:
     """Entry point of `fleet-tui`."""
     # Collections take a fifth of the start-up time; once open, the dashboard schedules its own.
     gc.disable()
-    own = sys.argv[2:] if sys.argv[1:2] == ["ui"] else sys.argv[1:]
+    own = sys.argv[2:] if sys.argv[1:2] in (["ui"], ["open"]) else sys.argv[1:]
     sys.exit(run(["ui", *own]))
 
 

@@ -56,6 +56,7 @@ MODULES = {
     "trust": "trust",
     "untrust": "trust",
     "ui": "ui",
+    "open": "ui",
     "keys": "ui",
     "init": "init",
     "config": "config",

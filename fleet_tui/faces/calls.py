@@ -264,6 +264,7 @@ PLUMBING: Mapping[str, str] = {
 
 CLI_ALONE: Mapping[str, str] = {
     "ui": "opens the dashboard",
+    "open": "is ui or attach",
     "shell": "gives the terminal to the user's shell, as the dashboard's action does",
     "help": "shows the help of the other commands",
     "keys": "prints the dashboard's keys without opening it",

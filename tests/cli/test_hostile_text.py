@@ -72,6 +72,7 @@ COMMANDS: Mapping[str, list[list[str]]] = {
     "profiles": [[], ["--json"]],
     "profiles check": [[EVIL], ["noisy", "--timeout", "1"], ["noisy", "--timeout", "1", "--json"]],
     "ui": [[], [EVIL]],
+    "open": [[], ["{ended}"], [EVIL]],
     "help": [[], [EVIL], ["profiles", EVIL]],
     "init": [["--type", EVIL], ["--type", "generic"], ["--type", "generic", "-y"]],
     "config": [
