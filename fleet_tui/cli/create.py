@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import shlex
 import sys
 import threading
 from collections.abc import Iterator, Sequence
@@ -125,7 +126,7 @@ def fanout(
                 on_progress=report.step,
             ),
         )
-        report.end(made, headless=headless)
+        report.end(made, headless=headless, is_batch=True)
 
 
 def _mix(text: str) -> list[tuple[str, int]]:
@@ -177,7 +178,7 @@ def multi(
                 on_progress=report.step,
             ),
         )
-        report.end(made, headless=headless)
+        report.end(made, headless=headless, is_batch=True)
 
 
 @cli.command()
@@ -320,7 +321,7 @@ class _Report:
         starts = "still starts" if len(self._seen) == 1 else "still start"
         return f"{shortened(sorted(self._seen))} {starts}; see: fleet list"
 
-    def end(self, agents: Sequence[Agent], *, headless: bool = False) -> None:
+    def end(self, agents: Sequence[Agent], *, headless: bool = False, is_batch: bool = False) -> None:
         if headless:
             self._warn(agents)
         agents = self.fleet.wait_for_setup(agents, self.step)
@@ -336,8 +337,32 @@ class _Report:
                 mark = f"  {agent.name} |"
             for line in self.fleet.logs(agent, LAST_LINES):
                 say(f"{mark} {line}", err=True)
+        if is_batch and up:
+            self._print_next_steps(up[0], takes_prompts=not headless)
         if failed:
             raise _launch_failure(failed, len(agents), has_quick=self._has_quick)
+
+    def _print_next_steps(self, agent: Agent, *, takes_prompts: bool) -> None:
+        """Print the batch of an agent, and the commands that go on with it."""
+        from fleet_tui import selection
+        from fleet_tui.cli.table import aligned
+
+        agents = self.fleet.agents(everywhere=True)
+        name = selection.batch_names(agents).get((agent.project, agent.batch), agent.batch)
+        of_batch = f"-b {shlex.quote(name)}"
+        steps = [("fleet-tui", "watch and answer them")]
+        steps += [(f'fleet prompt {of_batch} "…"', "send all of them a prompt")] if takes_prompts else []
+        steps += [
+            (f"fleet wait {of_batch}", "wait until they are done or need you"),
+            (f"fleet stop {of_batch}", "end them; fleet revive continues one"),
+            (f"fleet kill {of_batch}", "end them and move their worktrees to the trash"),
+        ]
+        say(
+            f"batch {name}" + (f" [{agent.batch}]" if name != agent.batch else "") + ", to go on with it:",
+            err=True,
+        )
+        for line in aligned(steps):
+            say(f"  {line}", err=True)
 
     def _warn(self, agents: Sequence[Agent]) -> None:
         """Warn of what headless agents cannot do with their permissions."""
