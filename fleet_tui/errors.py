@@ -14,6 +14,7 @@ FleetError                 1  something failed
 ├─ TurnFailed             10  a prompt was accepted, and its turn ended in an error
 ├─ TurnInterrupted        11  a prompt was accepted, and its turn was interrupted
 ├─ TurnUnknown            12  a prompt was delivered, and the end of its turn was not seen
+├─ NeedsAnswer            13  an agent that was waited for waits for the user's answer
 └─ Interrupted           130  the user interrupted it
 
 Each error is one line, and its hint says what to do next. The numbers are the exit codes of the command line.
@@ -94,6 +95,10 @@ class TurnInterrupted(FleetError):
 
 class TurnUnknown(FleetError):
     exit_code = 12
+
+
+class NeedsAnswer(FleetError):
+    exit_code = 13
 
 
 class Interrupted(FleetError):

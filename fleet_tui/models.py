@@ -386,6 +386,12 @@ class PromptSummary:
         """The newest prompt failed; one that the user cancelled did not."""
         return self.last == ReceiptState.REFUSED and self.reason != CANCELLED
 
+    @property
+    def is_under_way(self) -> bool:
+        """A prompt is queued, or the turn of the newest one has not ended as far as is known."""
+        has_ended = self.last in FINAL_STATES or (self.last == ReceiptState.TYPED and bool(self.reason))
+        return bool(self.queued) or (bool(self.last) and not has_ended)
+
     def unstated_wait(self, status: Status) -> str:
         """What the queued prompts wait for, unless the agent's status explains it."""
         return self.waits if self.queued and status in _TYPED_TO else ""

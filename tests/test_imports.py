@@ -24,6 +24,7 @@ def loaded_by(code: str, cwd: Path) -> set[str]:
         "import fleet_tui.cli",
         "from fleet_tui import cli; cli.run(['--help'])",
         "from fleet_tui import cli; cli.run(['list', '--json'])",
+        "from fleet_tui import cli; cli.run(['status'])",
         "from fleet_tui import cli; cli.run(['nonsense'])",
     ],
 )

@@ -15,16 +15,16 @@ import sys
 GC_THRESHOLD = 100_000
 """Importing modules allocates many objects and hardly any garbage; the default threshold costs a short command 10 %."""
 
-STARTING = frozenset({"create", "fanout", "multi", "revive", "fork"})
+STARTING = frozenset({"create", "fanout", "multi", "revive", "restart", "fork"})
 """Commands that start agents; their launcher loads while the command is parsed."""
 HELP = frozenset({"-h", "--help"})
 
 
 def main() -> None:
     """Entry point of `fleet` and `flt`."""
-    if sys.argv[1:2] == ["ui"]:
+    if sys.argv[1:2] == ["ui"] or sys.argv[1:] == ["open"]:
         dashboard()
-    if sys.argv[1:2] != ["attach"]:
+    if sys.argv[1:2] not in (["attach"], ["open"]):
         # attach keeps running, and a late full collection would make it stutter.
         gc.set_threshold(GC_THRESHOLD)
     code = run(sys.argv[1:])
@@ -39,13 +39,13 @@ def dashboard() -> None:
     """Entry point of `fleet-tui`."""
     # Collections take a fifth of the start-up time; once open, the dashboard schedules its own.
     gc.disable()
-    own = sys.argv[2:] if sys.argv[1:2] == ["ui"] else sys.argv[1:]
+    own = sys.argv[2:] if sys.argv[1:2] in (["ui"], ["open"]) else sys.argv[1:]
     sys.exit(run(["ui", *own]))
 
 
 def run(arguments: list[str]) -> int:
     """Run one command and return its exit code."""
-    if arguments[:1] in (["list"], ["l"]):
+    if _samples_usage(arguments):
         from fleet_tui.cli.sampling import prime
 
         prime()
@@ -58,6 +58,14 @@ def run(arguments: list[str]) -> int:
         finally:
             launcher_client.dismiss()
     return _run(arguments)
+
+
+def _samples_usage(arguments: list[str]) -> bool:
+    """Whether the command shows CPU usage. The short form of `status` does not."""
+    from fleet_tui.cli.other_words import ALIASES
+
+    command = ALIASES.get(arguments[0], arguments[0]) if arguments else ""
+    return command == "list" or (command == "status" and "--short" not in arguments)
 
 
 def _starts_agents(arguments: list[str]) -> bool:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from fleet_tui.cli.group import open_fleet
+from fleet_tui.cli.group import MODULES, open_fleet
 from fleet_tui.errors import FleetError
 from fleet_tui.text import flat
 
@@ -62,6 +62,17 @@ def complete_statuses(_context: click.Context, _parameter: click.Parameter, inco
 
 
 # ── what agents start from ──────────────────────────────────────────────────────────────────────────────────────
+
+
+def complete_agents_and_batches(
+    context: click.Context, parameter: click.Parameter, incomplete: str
+) -> list[str]:
+    found = complete_agents(context, parameter, incomplete) + complete_batches(context, parameter, incomplete)
+    return list(dict.fromkeys(found))
+
+
+def complete_commands(_context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[str]:
+    return [name for name in MODULES if name.startswith(incomplete)]
 
 
 def complete_profiles(_context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[str]:

@@ -1,8 +1,9 @@
-"""Start agents: create, fanout, multi, revive and fork."""
+"""Start agents: create, fanout, multi, revive, restart and fork."""
 
 from __future__ import annotations
 
 import contextlib
+import shlex
 import sys
 import threading
 from collections.abc import Iterator, Sequence
@@ -13,8 +14,15 @@ import click
 from fleet_tui import names
 from fleet_tui.cli.completion import complete_mix, complete_new_names
 from fleet_tui.cli.consent import trusted_first
-from fleet_tui.cli.group import cli, open_fleet, prompt_text, say, say_columns, say_json, shortened
-from fleet_tui.cli.options import json_option, launch_options, name_argument, own_settings_option
+from fleet_tui.cli.group import cli, confirm, open_fleet, prompt_text, say, say_columns, say_json, shortened
+from fleet_tui.cli.options import (
+    batch_option,
+    json_option,
+    launch_options,
+    name_argument,
+    own_settings_option,
+    patterns_argument,
+)
 from fleet_tui.errors import FleetError, Interrupted, LaunchFailed, UsageError
 from fleet_tui.faces.plain import changed_record
 from fleet_tui.models import Agent
@@ -126,7 +134,7 @@ def fanout(
                 on_progress=report.step,
             ),
         )
-        report.end(made, headless=headless)
+        report.end(made, headless=headless, is_batch=True)
 
 
 def _mix(text: str) -> list[tuple[str, int]]:
@@ -183,7 +191,7 @@ def multi(
                 on_progress=report.step,
             ),
         )
-        report.end(made, headless=headless)
+        report.end(made, headless=headless, is_batch=True)
 
 
 @cli.command()
@@ -209,6 +217,47 @@ def revive(branch: str, prompt: str | None, fresh: bool, own_settings: bool, as_
                 agent, prompt=text, fresh=fresh, own_settings=own_settings, on_progress=report.step
             ),
             lambda: agent,
+        )
+        report.end(made)
+
+
+@cli.command()
+@patterns_argument
+@batch_option
+@click.option("-f", "--force", is_flag=True, help="Do not ask for confirmation.")
+@own_settings_option
+@json_option
+def restart(
+    patterns: tuple[str, ...], batch: str | None, force: bool, own_settings: bool, as_json: bool
+) -> None:
+    """Stop agents and start each again from its first prompt.
+
+    The worktrees stay as they are; the conversations begin anew (`stop` and `revive` continue them). AGENT is a name or a
+    glob.
+
+    \b
+    Example:
+      fleet restart fix-login
+    """
+    from fleet_tui.models import Status
+
+    with _starting(copies_here=False, has_quick=False, as_json=as_json) as report:
+        report.fleet.refresh()
+        agents = report.fleet.match(patterns, batch=batch, but_not=(Status.KILLED,))
+        if not force:
+            shown = shortened([agent.name for agent in agents])
+            few = len(agents) == 1
+            question = f"Restart {shown}" if few else f"Restart {len(agents)} agents ({shown})"
+            confirm(
+                f"{question} from {'its first prompt' if few else 'their first prompts'}?",
+                note="worktrees stay",
+                flag="-f",
+                default=few,
+            )
+        made = trusted_first(
+            report.fleet,
+            lambda: report.fleet.restart(agents, own_settings=own_settings, on_progress=report.step),
+            lambda: agents[0],
         )
         report.end(made)
 
@@ -287,7 +336,7 @@ class _Report:
         starts = "still starts" if len(self._seen) == 1 else "still start"
         return f"{shortened(sorted(self._seen))} {starts}; see: fleet list"
 
-    def end(self, made: Agent | Sequence[Agent], *, headless: bool = False) -> None:
+    def end(self, made: Agent | Sequence[Agent], *, headless: bool = False, is_batch: bool = False) -> None:
         """Print the outcome: one object as JSON for a command that starts one agent."""
         agents = [made] if isinstance(made, Agent) else made
         if headless:
@@ -310,8 +359,32 @@ class _Report:
                 mark = f"  {agent.name} |"
             for line in self.fleet.logs(agent, LAST_LINES):
                 say(f"{mark} {line}", err=True)
+        if is_batch and up:
+            self._print_next_steps(up[0], takes_prompts=not headless)
         if failed:
             raise _launch_failure(failed, len(agents), has_quick=self._has_quick)
+
+    def _print_next_steps(self, agent: Agent, *, takes_prompts: bool) -> None:
+        """Print the batch of an agent, and the commands that go on with it."""
+        from fleet_tui import selection
+        from fleet_tui.cli.table import aligned
+
+        agents = self.fleet.agents(everywhere=True)
+        name = selection.batch_names(agents).get((agent.project, agent.batch), agent.batch)
+        of_batch = f"-b {shlex.quote(name)}"
+        steps = [("fleet-tui", "watch and answer them")]
+        steps += [(f'fleet prompt {of_batch} "…"', "send all of them a prompt")] if takes_prompts else []
+        steps += [
+            (f"fleet wait {of_batch}", "wait until they are done or need you"),
+            (f"fleet stop {of_batch}", "end them; fleet revive continues one"),
+            (f"fleet kill {of_batch}", "end them and move their worktrees to the trash"),
+        ]
+        say(
+            f"batch {name}" + (f" [{agent.batch}]" if name != agent.batch else "") + ", to go on with it:",
+            err=True,
+        )
+        for line in aligned(steps):
+            say(f"  {line}", err=True)
 
     def _warn(self, agents: Sequence[Agent]) -> None:
         """Warn of what headless agents cannot do with their permissions."""

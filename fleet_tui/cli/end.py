@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from fleet_tui.cli.completion import complete_agents, complete_batches
 from fleet_tui.cli.group import (
     cli,
     confirm,
@@ -17,21 +16,16 @@ from fleet_tui.cli.group import (
     shortened,
     warn_unwritable,
 )
-from fleet_tui.cli.options import json_option
+from fleet_tui.cli.options import batch_option, json_option, patterns_argument
 from fleet_tui.faces.plain import changed_record, killed_record
 
 if TYPE_CHECKING:
     from fleet_tui.lifecycle.trash import KillResult
 
-_patterns = click.argument("patterns", nargs=-1, metavar="[AGENT]...", shell_complete=complete_agents)
-_batch_option = click.option(
-    "-b", "--batch", metavar="BATCH", shell_complete=complete_batches, help="All agents of a batch."
-)
-
 
 @cli.command()
-@_patterns
-@_batch_option
+@patterns_argument
+@batch_option
 @json_option
 def stop(patterns: tuple[str, ...], batch: str | None, as_json: bool) -> None:
     """Stop agents; worktrees stay, and `revive` starts them again.
@@ -54,8 +48,8 @@ def stop(patterns: tuple[str, ...], batch: str | None, as_json: bool) -> None:
 
 
 @cli.command()
-@_patterns
-@_batch_option
+@patterns_argument
+@batch_option
 @click.option(
     "-f", "--force", is_flag=True, help="Do not ask for confirmation. Worktrees still go to the trash."
 )
@@ -68,7 +62,7 @@ def kill(
 ) -> None:
     """Stop agents and move their worktrees to the trash.
 
-    `undo` restores them. AGENT is a name or a glob. Programs get `fleet.stop_grace` seconds to exit; a second stop or kill ends them at once.
+    `undo` restores them. AGENT is a name or a glob. Also: fleet rm, remove, delete. Programs get `fleet.stop_grace` seconds to exit; a second stop or kill ends them at once.
 
     \b
     Example:

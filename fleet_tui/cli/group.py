@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import click
 
 from fleet_tui import __version__, names
+from fleet_tui.cli.other_words import ALIASES, aliases, meant
 from fleet_tui.errors import FleetError, UsageError
 from fleet_tui.text import flat, to_json
 
@@ -33,15 +34,22 @@ MODULES = {
     "fanout": "create",
     "multi": "create",
     "revive": "create",
+    "restart": "create",
     "fork": "create",
     "list": "show",
+    "status": "status",
     "peek": "show",
     "logs": "show",
     "attach": "show",
     "why": "show",
+    "path": "worktree",
+    "shell": "worktree",
     "prompt": "prompt",
     "queue": "prompt",
     "answer": "prompt",
+    "wait": "wait",
+    "rename": "naming",
+    "move": "naming",
     "stop": "end",
     "kill": "end",
     "undo": "trash",
@@ -51,18 +59,29 @@ MODULES = {
     "trust": "trust",
     "untrust": "trust",
     "ui": "ui",
+    "open": "ui",
     "keys": "ui",
     "init": "init",
     "config": "config",
     "doctor": "doctor",
     "update": "installation",
     "completion": "installation",
+    "help": "help",
 }
 """The module of `fleet_tui.cli` that defines each command, in the order in which `fleet --help` lists them."""
 
 
 class CommandGroup(click.Group):
-    """Imports the module of a command when the command is looked up, and takes `l` for `list`."""
+    """Imports the module of a command when the command is looked up, and takes other words for some commands."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        try:
+            return super().parse_args(ctx, args)
+        except click.NoSuchOption as error:
+            word = "version" if error.option_name in {"-v", "-V"} else error.option_name
+            if instead := meant(word, MODULES):
+                raise _not_known(f"fleet has no option {error.option_name}", instead) from None
+            raise
 
     def invoke(self, ctx: click.Context) -> object:
         try:
@@ -76,7 +95,7 @@ class CommandGroup(click.Group):
         return list(MODULES)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        name = {"l": "list"}.get(cmd_name, cmd_name)
+        name = ALIASES.get(cmd_name, cmd_name)
         if name in MODULES:
             importlib.import_module(f"fleet_tui.cli.{MODULES[name]}")
         return super().get_command(ctx, name)
@@ -84,16 +103,20 @@ class CommandGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        name = args[0]
+        name, *rest = args
         if self.get_command(ctx, name) is None and not name.startswith("-"):
-            import difflib
+            raise _not_known(f"no command {name!r}", meant(name, MODULES))
+        # An alias shows the help and the errors of its command.
+        return super().resolve_command(ctx, [ALIASES.get(name, name), *rest])
 
-            close = difflib.get_close_matches(name, MODULES, n=1)
-            raise UsageError(
-                f"no command {name!r}",
-                hint=f"did you mean {close[0]!r}?" if close else "see: fleet --help",
-            )
-        return super().resolve_command(ctx, args)
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        super().format_commands(ctx, formatter)
+        with formatter.section("Other words"):
+            formatter.write_dl([(words, f"fleet {command}") for words, command in aliases()])
+
+
+def _not_known(message: str, instead: str) -> UsageError:
+    return UsageError(message, hint=f"use: fleet {instead}" if instead else "see: fleet --help")
 
 
 @click.group(
@@ -119,7 +142,8 @@ def cli(context: click.Context) -> None:
 
     Exit codes: 0 success, 1 failure, 2 usage error, 3 not found, 4 refused (work would be lost, or the project is not
     trusted), 5 no git repository, 6 store error, 7 agent failed to start, 8 holder does not answer, 9 timed out,
-    10 turn failed, 11 turn interrupted, 12 end of turn not seen, 70 internal error, 130 interrupted.
+    10 turn failed, 11 turn interrupted, 12 end of turn not seen, 13 agent needs an answer, 70 internal error,
+    130 interrupted.
     """
     if context.invoked_subcommand is None:
         click.echo(context.get_help())

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 import click
 
-from fleet_tui.cli.completion import complete_agents, complete_bases, complete_profiles
+from fleet_tui.cli.completion import complete_agents, complete_bases, complete_batches, complete_profiles
 
 agent_option = click.option(
     "-a", "--agent", default="", metavar="PROFILE", shell_complete=complete_profiles,
@@ -31,6 +31,10 @@ own_settings_option = click.option(
     help="Ignore the project's settings and use only yours; its deny rules still apply.",
 )
 name_argument = click.argument("branch", metavar="AGENT", shell_complete=complete_agents)
+patterns_argument = click.argument("patterns", nargs=-1, metavar="[AGENT]...", shell_complete=complete_agents)
+batch_option = click.option(
+    "-b", "--batch", metavar="BATCH", shell_complete=complete_batches, help="All agents of a batch."
+)
 color_option = click.option(
     "--color",
     type=click.Choice(["auto", "always", "never"]),

@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 def list_(
     grouped: bool, everywhere: bool, watch: bool, color: str | None, as_json: bool, repair: bool
 ) -> None:
-    """List the agents of this project, running and ended. Short: fleet l.
+    """List the agents of this project, running and ended. Also: fleet l, ls, ps.
 
     \b
     Example:

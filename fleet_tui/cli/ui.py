@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 
+from fleet_tui.cli.completion import complete_agents
 from fleet_tui.cli.group import cli, in_color, open_fleet, say, say_json, say_table
 from fleet_tui.cli.options import color_option, json_option
 from fleet_tui.errors import UsageError
@@ -21,11 +22,34 @@ def ui(what: str | None) -> int:
     Example:
       fleet ui demo     on a demo fleet
     """
-    from fleet_tui.tui import app
+    return _dashboard(demo=what == "demo")
 
+
+@cli.command("open")
+@click.argument("branch", metavar="[AGENT]", required=False, shell_complete=complete_agents)
+@click.pass_context
+def open_(context: click.Context, branch: str | None) -> int:
+    """Open the dashboard, or an agent's terminal: `ui` or `attach`.
+
+    
+    Examples:
+      fleet open
+      fleet open fix-login
+    """
+    from fleet_tui.cli.show import attach
+
+    if branch is None:
+        return _dashboard()
+    code: int = context.invoke(attach, branch=branch)
+    return code
+
+
+def _dashboard(*, demo: bool = False) -> int:
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         raise UsageError("the dashboard needs a terminal", hint="fleet list works without one")
-    return app.run(Path.cwd(), demo=what == "demo")
+    from fleet_tui.tui import app
+
+    return app.run(Path.cwd(), demo=demo)
 
 
 @cli.command()

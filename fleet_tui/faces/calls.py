@@ -82,7 +82,7 @@ VERBS: tuple[Verb, ...] = (
     Verb("multi", {"cli": Offer("multi", names=_LAUNCH), "dashboard": Offer("multi")}, remote=True),
     Verb("fork", {"cli": Offer("fork", names=_NAME), "dashboard": Offer("fork")}, remote=True, refreshes=True),
     Verb("revive", {"cli": Offer("revive", names=_NAME), "dashboard": Offer("revive")}, remote=True, each=True, refreshes=True),
-    Verb("restart", {"cli": "fleet stop and fleet revive --fresh do it", "dashboard": Offer("restart")}, remote=True, refreshes=True, waits=True),
+    Verb("restart", {"cli": Offer("restart", names={"agents": "patterns batch"}), "dashboard": Offer("restart")}, remote=True, refreshes=True, waits=True),
     # Ending.
     Verb(
         "stop",
@@ -133,10 +133,14 @@ VERBS: tuple[Verb, ...] = (
         remote=True, refreshes=True,
     ),
     Verb("why", {"cli": Offer("why", names=_NAME), "dashboard": Offer("why leader-why")}, reads=True, remote=True),
+    Verb(
+        "wait",
+        {"cli": Offer("wait", names={"agents": "patterns batch", "until": "wanted", "seconds": "timeout"}), "dashboard": _STATE},
+    ),
     Verb("report_wrong", {"cli": Offer("why --wrong", names={**_NAME, "right": "wrong"}), "dashboard": Offer("why")}, remote=True),
     # Looking.
     Verb("agents", {"cli": Offer("list"), "dashboard": _STATE}, reads=True),
-    Verb("state", {"cli": "commands list agents; batches are shown with them", "dashboard": Offer("needing-only")}, reads=True),
+    Verb("state", {"cli": Offer("status"), "dashboard": Offer("needing-only")}, reads=True),
     Verb("find", {"cli": Offer("attach", names={"name": "branch"}), "dashboard": _CHOSEN}, reads=True),
     Verb("match", {"cli": Offer("stop", names={"but_not": "patterns", "everywhere": "patterns"}), "dashboard": _CHOSEN}, reads=True),
     Verb("batch_labels", {"cli": "shell completion offers them", "dashboard": _STATE}, reads=True),
@@ -148,6 +152,7 @@ VERBS: tuple[Verb, ...] = (
     Verb("usage", {"cli": Offer("list", names={"agents": "everywhere"}), "dashboard": _LIVE}, reads=True),
     Verb("spending", {"cli": Offer("list", names={"agents": "everywhere"}), "dashboard": _LIVE}, reads=True),
     Verb("recent_activity", {"cli": "fleet logs shows the output itself", "dashboard": _LIVE}, reads=True),
+    Verb("worktrees.path", {"cli": Offer("path", names=_NAME), "dashboard": "copy-path copies it from its state"}, reads=True),
     Verb("worktrees.diff_stats", {"cli": "git diff --stat shows it", "dashboard": _LIVE}, reads=True),
     Verb("worktrees.link_problems", {"cli": Offer("list", names={"agents": "everywhere"}), "dashboard": _LIVE}, reads=True),
     Verb(
@@ -157,8 +162,12 @@ VERBS: tuple[Verb, ...] = (
     ),
     Verb("mark_seen", {"cli": Offer("attach", names={"agents": "branch"}), "dashboard": Offer("type logs attach")}, remote=True),
     # The record.
-    Verb("rename", {"cli": "an agent is named at its creation; the dashboard can rename it", "dashboard": Offer("rename")}, remote=True),
-    Verb("move_to_batch", {"cli": "batches group the dashboard's list", "dashboard": Offer("move")}, remote=True),
+    Verb("rename", {"cli": Offer("rename", names=_NAME), "dashboard": Offer("rename")}, remote=True),
+    Verb(
+        "move_to_batch",
+        {"cli": Offer("move", names={"agents": "words from_batch", "batch": "words"}), "dashboard": Offer("move")},
+        remote=True,
+    ),
     # The trash.
     Verb("trash.agents", {"cli": Offer("trash"), "dashboard": "undo restores the last kill"}, reads=True),
     Verb("trash.find", {"cli": Offer("undo", names={"name": "agent"}), "dashboard": _CHOSEN}, reads=True),
@@ -256,6 +265,9 @@ PLUMBING: Mapping[str, str] = {
 
 CLI_ALONE: Mapping[str, str] = {
     "ui": "opens the dashboard",
+    "open": "is ui or attach",
+    "shell": "gives the terminal to the user's shell, as the dashboard's action does",
+    "help": "shows the help of the other commands",
     "keys": "prints the dashboard's keys without opening it",
     "update": "is about the installation, and works without a fleet",
     "completion": "is about the user's shell",

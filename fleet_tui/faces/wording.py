@@ -8,6 +8,7 @@ from typing import Literal
 from fleet_tui.fast_dataclasses import dataclass
 from fleet_tui.models import REPORT, Agent, NoticeKind, Spending, Status
 from fleet_tui.quantities import memory
+from fleet_tui.text import one_line
 
 ColorRole = Literal["primary", "bold warning", "success", "muted", "secondary", "error", "warning"]
 """A color of the theme by its purpose; each face maps it to real colors."""
@@ -108,6 +109,15 @@ def word(agent: Agent) -> str:
             else f"exited, signal {agent.exit_signal}"
         )
     return str(agent.status)
+
+
+def explained(agent: Agent) -> str:
+    """The status in words, with what the agent asks for or what is wrong, on one line."""
+    says = STATUS_LOOKS[agent.status].says
+    said = agent.status_detail if says == "detail" else ""
+    if says == "evidence" and agent.evidence is not None:
+        said = agent.evidence.text
+    return ": ".join(filter(None, (word(agent), one_line(said))))
 
 
 def lost_output(agent: Agent) -> str:

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import functools
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -23,7 +23,7 @@ from fleet_tui import names, paths
 from fleet_tui.errors import FleetError, Refused, StoreUnwritable
 from fleet_tui.fleet.reader import FleetReader
 from fleet_tui.lifecycle import reconcile
-from fleet_tui.models import Agent, Batch, Evidence, Spending, Status
+from fleet_tui.models import Agent, Batch, Evidence, PromptSummary, Spending, Status
 from fleet_tui.system.identity import here
 
 if TYPE_CHECKING:
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from fleet_tui.lifecycle.doctor import Finding
     from fleet_tui.lifecycle.start import OnProgress
     from fleet_tui.lifecycle.trash import KillResult
+    from fleet_tui.prompting.waiting import Waited
 
 RECORD_SECONDS = 2.0
 """How long `refresh` waits for a store that another process keeps locked: what it records can be recorded later."""
@@ -240,11 +241,24 @@ class Fleet(FleetReader):
         self, agents: Sequence[Agent], *, own_settings: bool = False, on_progress: OnProgress | None = None
     ) -> list[Agent]:
         """Stop these agents and start each again from its first prompt; the worktrees stay as they are."""
+        from fleet_tui.fleet.stop_and_kill import raise_first
+        from fleet_tui.lifecycle import revive
+
+        for agent in agents:
+            # Nothing is stopped that may not be started again.
+            revive.settings(agent, own_settings=own_settings)
         self.stop(agents)
-        return [
-            self.revive(agent, fresh=True, own_settings=own_settings, on_progress=on_progress)
-            for agent in agents
-        ]
+        failures: list[FleetError] = []
+        restarted: list[Agent] = []
+        for agent in agents:
+            try:
+                again = self.revive(agent, fresh=True, own_settings=own_settings, on_progress=on_progress)
+            except FleetError as error:
+                failures.append(error)
+            else:
+                restarted.append(again)
+        raise_first(failures, "restarted", restarted)
+        return restarted
 
     def wait_for_setup(self, agents: Sequence[Agent], on_progress: OnProgress | None = None) -> list[Agent]:
         """Wait until the setup commands of these agents have ended, successfully or not."""
@@ -347,6 +361,31 @@ class Fleet(FleetReader):
         answers.answer(self.current(agent), choice, shown)
         self.refresh()
         return self.store.agents.get(agent.id)
+
+    def wait(
+        self,
+        agents: Sequence[Agent],
+        *,
+        until: Collection[Status] = (),
+        first: bool = False,
+        seconds: float | None = None,
+        on_change: Callable[[Agent, PromptSummary], None] | None = None,
+    ) -> list[Waited]:
+        """Wait until agents have finished or need the user, or have one of these statuses; those that have ended count.
+
+        With `first`, until one of them does. Returns after that many seconds in any case.
+        """
+        from fleet_tui.prompting import waiting
+
+        ids = [agent.id for agent in agents]
+
+        def look() -> list[tuple[Agent, PromptSummary]]:
+            self.refresh()
+            counts = self.prompts.counts()
+            return [(agent, counts.get(agent.id, PromptSummary())) for agent in self.with_ids(ids)]
+
+        wanted = frozenset(until) or waiting.SETTLED
+        return waiting.wait(look, wanted, first=first, seconds=seconds, on_change=on_change)
 
     def spending(self, agents: Sequence[Agent]) -> Mapping[str, Spending]:
         """Tokens, cost and context of the agents whose programs record them."""

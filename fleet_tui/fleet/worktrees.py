@@ -1,4 +1,4 @@
-"""`fleet.worktrees`: changes and link problems of the agents' worktrees."""
+"""`fleet.worktrees`: paths, changes and link problems of the agents' worktrees."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fleet_tui.errors import FleetError, NotFound
-from fleet_tui.models import Agent
+from fleet_tui.models import Agent, Status
 
 if TYPE_CHECKING:
     from fleet_tui.fleet.reader import FleetReader
@@ -20,6 +20,23 @@ class WorktreeVerbs:
 
     def __init__(self, fleet: FleetReader) -> None:
         self._fleet = fleet
+
+    def path(self, agent: Agent) -> Path:
+        """The folder of an agent's worktree; raises NotFound if it does not exist."""
+        agent = self._fleet.current(agent)
+        if agent.status is Status.KILLED:
+            where = f"its worktree is in the trash: {agent.trash}" if agent.trash else "it has no worktree"
+            raise NotFound(f"{agent.name} was killed, {where}", hint=f"fleet undo {agent.name} restores it")
+        folder = Path(agent.worktree)
+        if not folder.is_dir():
+            is_made = agent.status is Status.SETUP
+            raise NotFound(
+                f"the worktree of {agent.name} {'is still being created' if is_made else 'does not exist'}: {folder}",
+                hint="fleet list shows its progress"
+                if is_made
+                else "fleet list --repair finds one that was moved",
+            )
+        return folder
 
     def uncommitted(self, agent: Agent) -> int:
         """The number of changed files in an agent's worktree; 0 without a readable one."""

@@ -114,8 +114,7 @@ REFUSED: list[tuple[int, list[str], str]] = [
     (2, ["init", "--type", "cobol"], "--type must be rails, node"),
     (3, ["init", "--yes", "--migrate-legacy"], "no legacy configuration"),
     (2, ["completion", "tcsh"], "completion takes bash, zsh or fish"),
-    (2, ["crate", "x"], "did you mean 'create'?"),
-    (2, ["qqqq"], "no command"),
+    (2, ["crate", "x"], "no command 'crate' (see: fleet --help)"),
     (2, ["--nope"], "no option --nope"),
     (2, ["ui"], "needs a terminal"),
 ]

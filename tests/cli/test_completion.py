@@ -29,6 +29,10 @@ ask fleet kill -b manual
 ask fleet kill -b log
 ask fleet stop login-
 ask fleet undo log
+ask fleet path fi
+ask fleet wait fix --for bl
+ask fleet move fix lo
+ask fleet help reviv
 """
 
 
@@ -49,6 +53,7 @@ def test_bash_completes_commands_agents_profiles_keys_and_batches(cli: Cli) -> N
     batch = cli.listed()[0]["batch"]
     assert done.stdout.splitlines() == [
         "create", "kill", "fix", "claude", "agent.default", batch, "login", "login-A", "login-B",
+        "fix", "blocked", "login-A login", "revive",
     ]  # fmt: skip
 
 

@@ -68,7 +68,8 @@ def test_uncommitted_changes_are_reported_once(cli: Cli, project: Path) -> None:
 
     ran = cli("fanout", "2", "x", "-p", "hello")
 
-    assert ran.complaint.strip() == "not copied: 1 uncommitted change here; agents start from the last commit"
+    said = [line.strip() for line in ran.err.splitlines() if "not copied" in line]
+    assert said == ["not copied: 1 uncommitted change here; agents start from the last commit"]
     assert (Path(cli.listed()[0]["worktree"]) / "readme.txt").read_text() == "hello\n"
     assert cli("create", "y", "--base", "main").err == ""
 

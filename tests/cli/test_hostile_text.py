@@ -46,8 +46,12 @@ COMMANDS: Mapping[str, list[list[str]]] = {
     "fanout": [["2", EVIL, "-p", EVIL], ["2", "-p", "x", "--agents", EVIL], [EVIL, "-p", "x"]],
     "multi": [[EVIL], [f"{EVIL}:{EVIL}"]],
     "revive": [["{ended}"], [EVIL]],
+    "restart": [["{ended}"], ["-f", "{ended}"], ["-b", EVIL], [EVIL]],
     "fork": [["{ended}", EVIL], [EVIL, "x"], ["{ended}", "z"]],
     "list": [[], ["--color", EVIL], ["-g"], ["-a"], ["--json"], ["--repair"], [EVIL]],
+    "status": [[], ["-a"], ["--short"], ["--json"], [EVIL]],
+    "path": [["{living}"], ["{ended}"], ["{ended}", "--json"], ["killed"], [EVIL]],
+    "shell": [["{ended}"], ["killed"], [EVIL]],
     "peek": [["{living}"], ["{living}", "--json"], ["{ended}"], [EVIL]],
     "logs": [["{living}"], ["{living}", "--json"], ["{living}", "-n", "5"], [EVIL], ["{ended}", "-n", EVIL]],
     "prompt": [["{living}", EVIL], ["{living}", EVIL, "--json"], [EVIL, "x"], ["-b", EVIL, "x"], ["{ended}", EVIL]],
@@ -55,6 +59,12 @@ COMMANDS: Mapping[str, list[list[str]]] = {
     "answer": [["{living}"], ["{living}", "--json"], ["{living}", EVIL], [EVIL]],
     "why": [["{living}"], ["{ended}"], ["{ended}", "--json"], ["{living}", "--wrong", EVIL], [EVIL]],
     "stop": [["{ended}"], ["{ended}", "--json"], ["-b", EVIL], [EVIL]],
+    "wait": [
+        ["{ended}"], ["elsewhere"], ["{living}", "--timeout", "0"], ["{living}", "{ended}", "--any", "--json"],
+        ["{ended}", "--for", "idle"], ["{ended}", "--for", EVIL], ["-b", EVIL], [EVIL],
+    ],
+    "rename": [["{ended}", EVIL], [EVIL, "x"]],
+    "move": [["{ended}", EVIL], ["{ended}", f"batch {EVIL}"], ["-b", EVIL, "x"], [EVIL, "x"], [EVIL]],
     "kill": [["{ended}"], ["-f", EVIL], ["-f", "{lost}"]],
     "undo": [[EVIL], ["{lost}"]],
     "trash": [[], ["-a"], ["--json"], ["--empty"]],
@@ -62,6 +72,8 @@ COMMANDS: Mapping[str, list[list[str]]] = {
     "profiles": [[], ["--json"]],
     "profiles check": [[EVIL], ["noisy", "--timeout", "1"], ["noisy", "--timeout", "1", "--json"]],
     "ui": [[], [EVIL]],
+    "open": [[], ["{ended}"], [EVIL]],
+    "help": [[], [EVIL], ["profiles", EVIL]],
     "init": [["--type", EVIL], ["--type", "generic"], ["--type", "generic", "-y"]],
     "config": [
         [], ["--show-origin"], ["--validate"], ["--json"], ["get", EVIL], ["unset", EVIL], ["unset", f"unknown.{IN_NAME[0]}\x1b[31m"], ["get", "defaults.agent"], ["set", EVIL, EVIL],
@@ -204,7 +216,7 @@ def test_a_log_shows_output_without_its_escape_sequences_unless_raw(
 @pytest.mark.pure
 def test_commands_print_through_the_functions_that_make_text_safe() -> None:
     """Only `say` and output that is safe already may call click.echo and print."""
-    allowed = {"group.py": 5, "show.py": 1, "installation.py": 1}
+    allowed = {"group.py": 5, "show.py": 1, "status.py": 1, "help.py": 1, "installation.py": 1}
     found: dict[str, int] = {}
     for file in (Path(show.__file__).parent).glob("*.py"):
         for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):

@@ -33,6 +33,9 @@ WITHOUT = {
     "init": "it writes a file for people to read and change",
     "update": "it is advice for people",
     "completion": "it prints a script",
+    "open": "it opens the dashboard or gives the terminal to an agent",
+    "shell": "it gives the terminal to a shell",
+    "help": "it is text for people",
 }
 """Commands without --json, each with the reason."""
 TYPES: Mapping[str, Any] = {
@@ -46,6 +49,9 @@ TYPES: Mapping[str, Any] = {
     "object": lambda value: isinstance(value, dict),
     "object of strings": lambda value: (
         isinstance(value, dict) and all(isinstance(one, str) for one in value.values())
+    ),
+    "object of integers": lambda value: (
+        isinstance(value, dict) and all(isinstance(one, int) for one in value.values())
     ),
     "array of strings": lambda value: isinstance(value, list) and all(isinstance(one, str) for one in value),
     "array of pairs": lambda value: isinstance(value, list) and all(len(one) == 2 for one in value),
@@ -169,7 +175,7 @@ def test_every_command_has_json_and_a_section_or_a_reason() -> None:
 
 
 AGENT_COMMANDS = (
-    "list", "create", "fanout", "multi", "stop", "revive", "fork", "kill", "undo", "trash", "trash --empty",
+    "list", "status", "wait", "path", "rename", "move", "restart", "create", "fanout", "multi", "stop", "revive", "fork", "kill", "undo", "trash", "trash --empty",
     "trash --prune-branches",
 )  # fmt: skip
 TALK_COMMANDS = ("peek", "logs", "why", "prompt", "queue", "answer", "approvals", "approvals try")
@@ -191,6 +197,13 @@ def test_commands_that_change_agents_print_agents(ask: JsonCli, cli: Cli, pool: 
     assert ask("fork", "js-one", "js-two")["base"]
     assert [one["status"] for one in ask("stop", "js-one")] == ["stopped"]
     assert ask("revive", "js-one")["run"] == 2
+    assert ask("path", "js-one")["path"] == made["worktree"]
+    assert ask("rename", "js-two", "js-too")["name"] == "js-too"
+    assert [one["batch"] for one in ask("move", "js-too", "js-others")] == ["js-others"]
+    assert [one["status"] for one in ask("restart", "-f", "js-m")] != ["stopped"]
+    cli.ok("stop", "js-m")
+    assert [one["arrived"] for one in ask("wait", "js-m", "--for", "ended")] == [True]
+    assert ask("status")["agents"] >= 4
 
     [killed] = ask("kill", "-f", "js-m")
     assert (killed["status"], killed["is_branch_kept"], bool(killed["trash"])) == ("killed", True, True)

@@ -31,18 +31,8 @@ __all__ = ["cli", "module_pool", "pool", "project"]
 FAMILIES = ("prompts", "trash", "worktrees", "settings", "trust", "permissions", "profiles")
 SOURCE = Path(fleet_tui.__file__).parent
 OF_FACE = (
-    "as_json",
-    "yes",
-    "force",
-    "watch",
-    "grouped",
-    "show_origin",
-    "fix",
-    "repair",
-    "count",
-    "lines",
-    "color",
-)
+    "as_json", "yes", "force", "watch", "grouped", "show_origin", "fix", "repair", "count", "lines", "color", "short", "everywhere",
+)  # fmt: skip
 """Options that say how a command prints or asks, and are no parameter of a verb."""
 
 

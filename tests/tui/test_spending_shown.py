@@ -11,10 +11,10 @@ import pytest
 
 from fleet_tui import paths
 from fleet_tui.faces.observer.spending_watch import SPENDING_SECONDS, SpendingWatch
+from fleet_tui.faces.totals import spent_today
 from fleet_tui.fleet import Fleet
 from fleet_tui.models import Agent, Spending, Status
 from fleet_tui.tui.widgets.detail import gauge, spent
-from fleet_tui.tui.widgets.header import spent_today
 from fleet_tui.tui.widgets.lines import Line
 from tests.tui import fleet_states
 from tests.tui.running_dashboard import drive, opened

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from fleet_tui.faces.live import LiveData
+from fleet_tui.faces.totals import counts, spent_today, totals
 from fleet_tui.faces.wording import STATUS_LOOKS
-from fleet_tui.models import Agent, FleetState, Spending, Status
+from fleet_tui.models import Agent, FleetState, Status
 from fleet_tui.quantities import counted, dollars
 from fleet_tui.tui.widgets.lines import CHIP_YOU, Line, LineView, TextPart, both_ends, length
-from fleet_tui.tui.widgets.statuses import counts, glyph
+from fleet_tui.tui.widgets.statuses import glyph
 
 _DENSITIES = ((True, True, True), (False, True, True), (False, False, True), (False, False, False))
 """Widths from which words, cores and memory, and the cost are shown."""
@@ -38,7 +39,7 @@ class Header(LineView):
             left, right = self._left(words=words, full=load), self._right(load=load, cost=cost)
             if length(left) + length(right) + 2 <= width:
                 return [both_ends(left, right, width)]
-        statuses = len(self._counted())
+        statuses = len(totals(self._agents))
         while statuses and length(left) + length(right) + 2 > width:
             statuses -= 1
             left = self._left(words=False, full=False, statuses=statuses)
@@ -59,20 +60,12 @@ class Header(LineView):
                 (f" ◆ {waiting} need{'s' if waiting == 1 else ''} you ", CHIP_YOU),
                 (" ", ""),
             ]
-        for status, count in list(self._counted().items())[:statuses]:
+        for status, count in list(totals(self._agents).items())[:statuses]:
             mark, role = glyph(
                 next(agent for agent in self._agents if STATUS_LOOKS[agent.status].total is status)
             )
             parts += [("  ", ""), (mark, role), (f" {count}", ""), (f" {status}" if words else "", "muted")]
         return tuple(parts)
-
-    def _counted(self) -> dict[Status, int]:
-        merged: dict[Status, int] = {}
-        for status, count in counts(self._agents):
-            total = STATUS_LOOKS[status].total
-            if total is not None:
-                merged[total] = merged.get(total, 0) + count
-        return merged
 
     def _right(self, *, load: bool, cost: bool) -> Line:
         parts: list[TextPart] = []
@@ -88,14 +81,3 @@ class Header(LineView):
         if cost and self._today is not None:
             parts += [(dollars(self._today), ""), (" today   " if load else "   ", "muted")]
         return (*parts, (f"{self._clock} ", ""))
-
-
-def spent_today(spending: Iterable[Spending], now: float) -> float | None:
-    """The known spending since midnight; None if nothing is known."""
-    day = time.localtime(now)[:3]
-    costs = [
-        one.cost - one.cost_before
-        for one in spending
-        if one.cost is not None and time.localtime(one.at)[:3] == day
-    ]
-    return sum(costs) if costs else None

@@ -9,13 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from fleet_tui.faces.live import LiveData
+from fleet_tui.faces.totals import counts
 from fleet_tui.faces.wording import STATUS_LOOKS, percent, word
 from fleet_tui.fast_dataclasses import dataclass, field, replace
 from fleet_tui.models import REPORT, Agent, PromptSummary, Status
 from fleet_tui.quantities import age, memory
 from fleet_tui.tui.widgets.lines import Line, TextPart, both_ends, clean, fit, key, length, wrap
 from fleet_tui.tui.widgets.rows import AgentRow, BatchRow, ListRow, ProjectRow
-from fleet_tui.tui.widgets.statuses import ROLES, counts, glyph, needs
+from fleet_tui.tui.widgets.statuses import ROLES, glyph, needs
 
 WIDE = 60
 """From this width on, a row of one line has room for the word and the diff."""

@@ -8,11 +8,12 @@ from typing import Literal
 from rich.cells import cell_len
 
 from fleet_tui import names
+from fleet_tui.faces.totals import RANK
 from fleet_tui.faces.wording import word
 from fleet_tui.fast_dataclasses import dataclass, field
 from fleet_tui.models import Agent, Batch, FleetState, Status
 from fleet_tui.tui.widgets.lines import clean
-from fleet_tui.tui.widgets.statuses import RANK, needs
+from fleet_tui.tui.widgets.statuses import needs
 
 Order = Literal["batch", "need"]
 

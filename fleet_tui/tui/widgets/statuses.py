@@ -1,16 +1,11 @@
-"""Draw statuses in the dashboard: color roles, urgency, animated glyphs and counts."""
+"""Draw statuses in the dashboard: color roles, urgency and animated glyphs."""
 
 from __future__ import annotations
-
-from collections import Counter
-from collections.abc import Iterable
 
 from fleet_tui.faces.wording import STATUS_LOOKS
 from fleet_tui.models import Agent, Status
 
 ROLES = {status: look.role for status, look in STATUS_LOOKS.items()}
-RANK = {status: place for place, status in enumerate(STATUS_LOOKS)}
-"""The most urgent has the lowest."""
 NEEDY = frozenset(status for status, look in STATUS_LOOKS.items() if look.needs_look)
 """The statuses that `]` visits."""
 MOVING = "◐◓◑◒"
@@ -22,12 +17,6 @@ def glyph(agent: Agent, *, tick: int | None = None) -> tuple[str, str]:
     if tick is not None and agent.status is Status.WORKING:
         return MOVING[tick % len(MOVING)], look.role
     return look.glyph, look.role
-
-
-def counts(agents: Iterable[Agent]) -> list[tuple[Status, int]]:
-    """The number of agents of each status that has any, the most urgent first."""
-    number = Counter(agent.status for agent in agents)
-    return [(status, number[status]) for status in STATUS_LOOKS if status in number]
 
 
 def needs(agent: Agent) -> bool:

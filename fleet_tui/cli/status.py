@@ -1,0 +1,250 @@
+"""Show the state of the fleet in a few lines, or in one for a status bar."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from fleet_tui.cli.group import (
+    PIPED_WIDTH,
+    cli,
+    in_color,
+    refreshed_fleet,
+    say,
+    say_json,
+    terminal_size,
+    warn_unwritable,
+)
+from fleet_tui.cli.options import color_option, json_option
+from fleet_tui.cli.sampling import primed
+from fleet_tui.faces.totals import RANK, needing_look, spent_today
+from fleet_tui.faces.wording import STATUS_LOOKS, explained
+from fleet_tui.fast_dataclasses import dataclass
+from fleet_tui.models import Agent, Status, Usage
+from fleet_tui.quantities import age, counted, dollars, memory
+from fleet_tui.text import flat
+
+if TYPE_CHECKING:
+    from fleet_tui.fleet import Fleet
+
+NAMED = 2
+"""Agents that need the user and get a line each."""
+
+
+@dataclass(frozen=True, slots=True)
+class Overview:
+    """What `fleet status` shows of some agents."""
+
+    project: str | None
+    """Of which project; None for all projects."""
+    agents: Sequence[Agent]
+    others: Sequence[Agent]
+    """Those of other projects, if only one is shown."""
+    usage: Mapping[str, Usage]
+    today: float | None
+    """Dollars."""
+    now: float
+
+    @property
+    def needing(self) -> Sequence[Agent]:
+        return needing_look(self.agents)
+
+    @property
+    def cores(self) -> float:
+        return sum(one.cpu for one in self.usage.values()) / 100
+
+    @property
+    def memory(self) -> int:
+        return sum(one.memory for one in self.usage.values())
+
+
+@cli.command()
+@click.option("-a", "--all", "everywhere", is_flag=True, help="Sum up the agents of all projects.")
+@click.option(
+    "--short", is_flag=True, help="Print one line of counts for a status bar; nothing if no agent runs."
+)
+@color_option
+@json_option
+def status(everywhere: bool, short: bool, color: str | None, as_json: bool) -> None:
+    """Show the fleet in a few lines.
+
+    Shows how many agents have which status, who needs you, what the agents use, and what to do next. The marks are those
+    of the list: ◆ needs you, ✗ error, ◇ lost, ◔ limited, ✓ done, ● working, ◌ starting, ○ idle, ? unknown, □ ended.
+
+    \b
+    Examples:
+      fleet status
+      tmux set -g status-right '#(fleet status --short --all)'
+    """
+    fleet = refreshed_fleet()
+    state = fleet.state()
+    shown = [agent for agent in state.agents if agent.status is not Status.KILLED]
+    project = None if everywhere else fleet.project()
+    agents = [agent for agent in shown if project in (None, agent.project)]
+    if short and not as_json:
+        if counted_marks := _short(agents):
+            say(counted_marks)
+        return
+    others = [agent for agent in shown if agent not in agents] if project else []
+    found = _overview(fleet, project, agents, others)
+    if as_json:
+        say_json(_record(found), indent=2)
+        return
+    width, has_color = (terminal_size() or (PIPED_WIDTH, 0))[0], in_color(fleet, color)
+    for line in _lines(found):
+        click.echo(_painted(line, width, color=has_color), color=True)
+    warn_unwritable(fleet)
+
+
+def _overview(
+    fleet: Fleet, project: str | None, agents: Sequence[Agent], others: Sequence[Agent]
+) -> Overview:
+    now = time.time()
+    usage = fleet.usage(agents, primed()) if any(not agent.has_ended for agent in agents) else {}
+    today = spent_today(fleet.spending(agents).values(), now)
+    return Overview(project, agents, others, usage, today, now)
+
+
+# ── counts ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _grouped(agents: Sequence[Agent]) -> dict[Status, int]:
+    """The number of agents by the status that stands for theirs, the most urgent first."""
+    number = Counter(_stands_for(agent.status) for agent in agents)
+    return {status: number[status] for status in sorted(number, key=RANK.__getitem__)}
+
+
+def _stands_for(status: Status) -> Status:
+    if status is Status.STOPPED:
+        return Status.EXITED
+    return STATUS_LOOKS[status].total or status
+
+
+def _short(agents: Sequence[Agent]) -> str:
+    found = _grouped(agents)
+    found.pop(Status.EXITED, None)
+    return " ".join(f"{STATUS_LOOKS[status].glyph}{count}" for status, count in found.items())
+
+
+def _meaning(status: Status, count: int) -> str:
+    if status is Status.BLOCKED:
+        return "needs you" if count == 1 else "need you"
+    return "ended" if status is Status.EXITED else str(status)
+
+
+# ── lines ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+StatusLine = list[tuple[str, Status | None]]
+"""Parts of a line, each with the status whose color it has."""
+
+
+def _lines(found: Overview) -> Iterator[StatusLine]:
+    """At most five lines, and one about other projects."""
+    head: StatusLine = [(f"{_name(found.project)}  {counted(len(found.agents), 'agent')}", None)]
+    for status, count in _grouped(found.agents).items():
+        head += [
+            ("  ", None),
+            (f"{STATUS_LOOKS[status].glyph} {count}", status),
+            (f" {_meaning(status, count)}", None),
+        ]
+    yield head
+    yield from _needing(found)
+    if found.usage or found.today is not None:
+        load = [f"{found.cores:.1f} cores", memory(found.memory)] if found.usage else []
+        today = f"{dollars(found.today)} today" if found.today is not None else ""
+        yield [("  ".join(filter(None, (*load, today))), None)]
+    yield [(f"next: {_next(found)}", None)]
+    if found.others:
+        projects = counted(len({agent.project for agent in found.others}), "other project")
+        marks = _short(found.others)
+        yield [
+            (
+                f"{counted(len(found.others), 'agent')} in {projects}{f'  {marks}' if marks else ''}  (fleet status -a)",
+                None,
+            )
+        ]
+
+
+def _name(project: str | None) -> str:
+    return project.rstrip("/").rsplit("/", 1)[-1] if project is not None else "all projects"
+
+
+def _needing(found: Overview) -> Iterator[StatusLine]:
+    needing = found.needing
+    for place, agent in enumerate(needing[:NAMED], start=1):
+        where = f" ({_name(agent.project)})" if found.project is None else ""
+        since = age(found.now - agent.status_since) if agent.status_since else ""
+        line: StatusLine = [
+            (STATUS_LOOKS[agent.status].glyph, agent.status),
+            (f" {agent.name}{where}  {since}  " if since else f" {agent.name}{where}  ", None),
+        ]
+        more = len(needing) - NAMED
+        left = f"  (and {more} more)" if place == NAMED and more > 0 else ""
+        yield [*line, (explained(agent) + left, None)]
+
+
+def _next(found: Overview) -> str:
+    """The command to go on with."""
+    for agent in found.needing:
+        return f"fleet {_REMEDIES[agent.status]} {agent.name}"
+    if any(not agent.has_ended for agent in found.agents):
+        return "nothing needs you; fleet-tui watches, fleet wait '*' waits"
+    if found.agents:
+        return "fleet revive AGENT continues one that has ended, fleet create BRANCH starts another"
+    return 'fleet create BRANCH -p "what to do"'
+
+
+_REMEDIES: Mapping[Status, str] = {
+    Status.BLOCKED: "answer",
+    Status.ERROR: "why",
+    Status.FAILED: "logs",
+    Status.LOST: "revive",
+    Status.INTERRUPTED: "revive",
+    Status.DONE: "logs",
+}
+"""The command for an agent that needs the user."""
+
+
+def _painted(line: StatusLine, width: int, *, color: bool) -> str:
+    """The line in that width, on one line of safe text."""
+    from fleet_tui.cli.table import ROLE_COLORS, cut_to_width, width_of
+
+    painted, left = "", width
+    for text, status in line:
+        shown = cut_to_width(flat(text), left)
+        left -= width_of(shown)
+        code = ROLE_COLORS[STATUS_LOOKS[status].role] if status is not None and color else ""
+        painted += f"\x1b[{code}m{shown}\x1b[0m" if code and shown else shown
+    return painted
+
+
+def _record(found: Overview) -> dict[str, Any]:
+    return {
+        "project": found.project,
+        "agents": len(found.agents),
+        "statuses": dict(Counter(str(agent.status) for agent in found.agents)),
+        "needing": [
+            {
+                "id": agent.id,
+                "name": agent.name,
+                "project": agent.project,
+                "status": str(agent.status),
+                "status_detail": agent.status_detail,
+                "status_text": agent.evidence.text if agent.evidence else "",
+            }
+            for agent in found.needing
+        ],
+        "cores": round(found.cores, 2),
+        "memory": found.memory,
+        "cost_today": found.today,
+        "next": _next(found),
+        "others": {
+            "projects": len({agent.project for agent in found.others}),
+            "agents": len(found.others),
+            "statuses": dict(Counter(str(agent.status) for agent in found.others)),
+        },
+    }

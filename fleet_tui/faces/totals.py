@@ -1,0 +1,46 @@
+"""Sum up agents for a face: how many have which status, who needs the user, what was spent today. Pure."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+from fleet_tui.faces.wording import STATUS_LOOKS
+from fleet_tui.models import Agent, Spending, Status
+
+RANK = {status: place for place, status in enumerate(STATUS_LOOKS)}
+"""The most urgent has the lowest."""
+
+
+def counts(agents: Iterable[Agent]) -> list[tuple[Status, int]]:
+    """The number of agents of each status that has any, the most urgent first."""
+    number = Counter(agent.status for agent in agents)
+    return [(status, number[status]) for status in STATUS_LOOKS if status in number]
+
+
+def totals(agents: Iterable[Agent]) -> dict[Status, int]:
+    """The number of agents under each status that summaries count, the most urgent first."""
+    merged: dict[Status, int] = {}
+    for status, count in counts(agents):
+        total = STATUS_LOOKS[status].total
+        if total is not None:
+            merged[total] = merged.get(total, 0) + count
+    return merged
+
+
+def needing_look(agents: Iterable[Agent]) -> Sequence[Agent]:
+    """The agents that the user should look at: the most urgent first, then those that have waited longest."""
+    found = [agent for agent in agents if STATUS_LOOKS[agent.status].needs_look]
+    return sorted(found, key=lambda agent: (RANK[agent.status], agent.status_since))
+
+
+def spent_today(spending: Iterable[Spending], now: float) -> float | None:
+    """The known spending since midnight; None if nothing is known."""
+    day = time.localtime(now)[:3]
+    costs = [
+        one.cost - one.cost_before
+        for one in spending
+        if one.cost is not None and time.localtime(one.at)[:3] == day
+    ]
+    return sum(costs) if costs else None
