@@ -107,7 +107,7 @@ ACTIONS: tuple[Action, ...] = (
     _list("attach", "agent.attach", "A", "attach", "attach, full terminal", "Work"),
     _list("logs", "agent.logs", "L", "logs", "log, with search", "Work"),
     _list("shell", "agent.shell", "t", "shell", "shell in the worktree", "Work"),
-    _list("editor", "agent.editor", "o", "editor", "open in $EDITOR", "Work"),
+    _list("editor", "agent.editor", "o", "editor", "open in your editor", "Work"),
     _list("copy-path", "agent.copy_path", "y", "copy path", "copy worktree path", "Work"),
     _list("copy-branch", "agent.copy_branch", "Y", "copy branch", "copy branch name", "Work"),
     _list("copy-mode", "scrollback.copy_mode", "V", "copy", "scroll, search, copy", "Work"),

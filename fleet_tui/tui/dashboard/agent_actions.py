@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 
 from fleet_tui import selection
 from fleet_tui.models import Agent
+from fleet_tui.system.editor import editor
 from fleet_tui.tui.dashboard.display import Display
 from fleet_tui.tui.dashboard.fleet_view import FleetView
 from fleet_tui.tui.dashboard.outside import FLEET, ExternalPrograms
 from fleet_tui.tui.dashboard.worker_requests import WorkerRequests, names_of
 from fleet_tui.tui.dialogs.confirm import ConfirmInput
-from fleet_tui.tui.dialogs.external_editor import editor
 from fleet_tui.tui.dialogs.logs import LogScreen
 from fleet_tui.tui.dialogs.why import WhyDialog, WrongDialog
 from fleet_tui.tui.widgets.lines import clean
