@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fleet_tui import selection
+from fleet_tui.errors import FleetError
 from fleet_tui.models import Agent
 from fleet_tui.system.editor import editor
+from fleet_tui.tui.dashboard import shell_program
 from fleet_tui.tui.dashboard.display import Display
 from fleet_tui.tui.dashboard.fleet_view import FleetView
 from fleet_tui.tui.dashboard.outside import FLEET, ExternalPrograms
@@ -87,7 +90,10 @@ class AgentActions:
     def shell(self) -> None:
         agent = self._view.agent
         if agent is not None:
-            self._outside.run(lambda: [os.environ.get("SHELL") or "/bin/sh"], agent.worktree)
+            leave = self._display.keymap.of("leave")
+            self._outside.run(
+                lambda: shell_program.command(_shell(), clean(agent.name), leave), agent.worktree
+            )
 
     def editor(self) -> None:
         agent = self._view.agent
@@ -149,3 +155,10 @@ class AgentActions:
         """The batches of a project by their names in the list; by their ids where two have the same name."""
         named = selection.batch_names(self._view.state.agents)
         return {name: batch for (place, batch), name in named.items() if place == project}
+
+
+def _shell() -> str:
+    shell = os.environ.get("SHELL") or "/bin/sh"
+    if shutil.which(shell) is None:
+        raise FleetError(f"there is no {shell}", hint="set SHELL to a shell that is installed")
+    return shell
