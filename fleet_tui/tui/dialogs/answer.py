@@ -16,7 +16,7 @@ from fleet_tui.models import Agent, PermissionRequest
 from fleet_tui.quantities import age
 from fleet_tui.tui.dialogs.dialog import LOW, NARROW, Dialog
 from fleet_tui.tui.widgets.fields import Input, Static
-from fleet_tui.tui.widgets.lines import CHIP_HERE, Line, clean, content, wrap
+from fleet_tui.tui.widgets.lines import Line, clean, content, wrap
 from fleet_tui.tui.widgets.statuses import ROLES, glyph
 
 if TYPE_CHECKING:
@@ -90,8 +90,9 @@ class AnswerDialog(Dialog[tuple[str, str]]):
             yield Static(content(((text, "bold"),)), classes="asked")
         else:
             yield from self._asked(text)
-        for place, (number, label) in enumerate(self._choices):
-            yield Static(content(_choice(number, clean(label), is_first=place == 0)), classes="choice")
+        for number, label in self._choices:
+            chip: Line = ((f" {number} ", "bold accent on field"), (f"  {clean(label)}", ""))
+            yield Static(content(chip), classes="choice")
         if self._takes_words:
             yield FreeTextInput(self._numbers, placeholder="type an answer of your own", id="words")
 
@@ -152,7 +153,17 @@ class AnswerDialog(Dialog[tuple[str, str]]):
         self.styles.align = ("left", "top")
         dialog.styles.margin = (max(1, min(y, self.size.height - dialog.outer_size.height - 1)), 0, 0, x)
 
+    @property
+    def _has_words(self) -> bool:
+        return self._takes_words and self.is_mounted and bool(self.query_one(Input).value)
+
+    @on(Input.Changed)
+    def _changed(self) -> None:
+        self.entitle()
+
     def hints(self) -> Sequence[tuple[str, str]]:
+        if self._has_words:
+            return ("↵", "send this answer"), ("esc", "later")
         numbers = f"1–{len(self._choices)}" if len(self._choices) > 1 else "1"
         choose = ((numbers, "choose"),) if self._choices else ()
         return (*choose, ("↵", "open the pane"), ("esc", "later"))
@@ -161,8 +172,7 @@ class AnswerDialog(Dialog[tuple[str, str]]):
         return () if self._takes_words else (("e", "bold accent"), (" why", "muted"))
 
     def on_key(self, event: events.Key) -> None:
-        has_words = self._takes_words and self.query_one(Input).value
-        if has_words:
+        if self._has_words:
             return
         if event.key in ("up", "down"):
             self.query_one("#dialog").scroll_relative(y=1 if event.key == "down" else -1, animate=False)
@@ -229,8 +239,3 @@ def _from(path: str, worktree: Path) -> str:
     """Relative to the worktree."""
     inside = path.removeprefix(f"{worktree}/")
     return inside or path
-
-
-def _choice(number: str, label: str, *, is_first: bool) -> Line:
-    chip = (f" {number} ", CHIP_HERE if is_first else "bold accent on field")
-    return (chip, (f"  {label}", "bold" if is_first else ""))
