@@ -91,7 +91,7 @@ def test_a_base_that_is_in_no_list_can_be_written() -> None:
         await pilot.press("f", "ctrl+b")
         await until(pilot, lambda: isinstance(app.screen, BasePicker))
         await pilot.press(*"HEAD~3")
-        await until(pilot, lambda: "↵ takes 'HEAD~3' as a commit" in text_of(app))
+        await until(pilot, lambda: "↵ uses 'HEAD~3' as a commit" in text_of(app))
         await pilot.press("enter")
         await until(pilot, lambda: isinstance(app.screen, FanOutDialog))
         assert app.screen.query_one(BaseField).value == "HEAD~3"
