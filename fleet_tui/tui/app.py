@@ -22,7 +22,9 @@ from textual.binding import BindingType
 from textual.command import Provider
 from textual.notifications import SeverityLevel
 
+from fleet_tui import paths
 from fleet_tui.errors import FleetError
+from fleet_tui.faces.form_drafts import FormDrafts
 from fleet_tui.faces.live import LiveData
 from fleet_tui.fleet import Fleet
 from fleet_tui.fleet.project_info import ProjectInfo
@@ -85,6 +87,7 @@ class FleetApp(ErrorBoundary, HostedApp[None], inherit_bindings=False):
             self.fleet_state,
             panes=settings.panes,
             has_motion=settings.has_motion,
+            drafts=FormDrafts(paths.form_drafts()),
         )
 
         self._warning = settings.warning

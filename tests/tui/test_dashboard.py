@@ -402,7 +402,7 @@ def test_the_fan_out_form_adds_up_and_says_what_it_will_make() -> None:
     async def go(app: StageApp, pilot: Pilot[None]) -> None:
         await pilot.press("f")
         await pilot.press(*"fix", "space", *"it")
-        await pilot.press("shift+tab", "shift+tab", "right", "right")
+        await pilot.press("shift+tab", "down", "right", "right")
         await pilot.pause()
         dialog = app.screen
         assert isinstance(dialog, FanOutDialog)

@@ -16,6 +16,7 @@ from textual.binding import Binding, BindingsMap
 from textual.containers import Container, Vertical
 from textual.screen import Screen
 
+from fleet_tui.faces.form_drafts import FormDrafts
 from fleet_tui.models import FleetState, Status
 from fleet_tui.tui.actions import BY_ID, in_context
 from fleet_tui.tui.dashboard.action_groups import ActionGroups
@@ -62,6 +63,7 @@ class Dashboard(ErrorBoundary, Screen[None]):
         clock: Callable[[], float] = time.time,
         panes: int = 0,
         has_motion: bool = True,
+        drafts: FormDrafts | None = None,
     ) -> None:
         super().__init__()
         self.keymap = keymap
@@ -79,7 +81,14 @@ class Dashboard(ErrorBoundary, Screen[None]):
         self._bindings = _bindings(keymap)
         display = Display(self, keymap, clock, redraw=self.show, hint=self.show_hint)
         self.groups = groups = ActionGroups(
-            self, self.view, display, worker, panes=panes, run=self.action_run, forget_hint=self.forget_hint
+            self,
+            self.view,
+            display,
+            worker,
+            panes=panes,
+            run=self.action_run,
+            forget_hint=self.forget_hint,
+            drafts=drafts or FormDrafts(),
         )
         self._handlers = groups.handlers()
         self._welcome_handlers: dict[str, Callable[[], None]] = {

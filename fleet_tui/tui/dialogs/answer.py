@@ -14,7 +14,8 @@ from textual.widget import Widget
 from fleet_tui.faces.wording import word
 from fleet_tui.models import Agent, PermissionRequest
 from fleet_tui.quantities import age
-from fleet_tui.tui.dialogs.dialog import LOW, NARROW, Dialog
+from fleet_tui.tui.dialogs.dialog import LOW, NARROW
+from fleet_tui.tui.dialogs.draft_dialog import DraftDialog
 from fleet_tui.tui.widgets.fields import Input, Static
 from fleet_tui.tui.widgets.lines import Line, clean, content, wrap
 from fleet_tui.tui.widgets.statuses import ROLES, glyph
@@ -41,7 +42,7 @@ _SAYS = {
 }
 
 
-class AnswerDialog(Dialog[tuple[str, str]]):
+class AnswerDialog(DraftDialog[tuple[str, str]]):
     """Returns ("answer", choice), ("open", "") for the pane, or ("why", "")."""
 
     def __init__(self, agent: Agent, now: float, place: Callable[[], tuple[int, int]] | None = None) -> None:
@@ -157,13 +158,9 @@ class AnswerDialog(Dialog[tuple[str, str]]):
     def _has_words(self) -> bool:
         return self._takes_words and self.is_mounted and bool(self.query_one(Input).value)
 
-    @on(Input.Changed)
-    def _changed(self) -> None:
-        self.entitle()
-
     def hints(self) -> Sequence[tuple[str, str]]:
         if self._has_words:
-            return ("↵", "send this answer"), ("esc", "later")
+            return ("↵", "send this answer"), ("esc", "keep as draft")
         numbers = f"1–{len(self._choices)}" if len(self._choices) > 1 else "1"
         choose = ((numbers, "choose"),) if self._choices else ()
         return (*choose, ("↵", "open the pane"), ("esc", "later"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterable, Sequence
 
 from textual import on
@@ -11,6 +12,7 @@ from textual.widget import Widget
 
 from fleet_tui import names
 from fleet_tui.errors import FleetError
+from fleet_tui.faces.form_drafts import Values
 from fleet_tui.fleet.project_info import ProjectInfo
 from fleet_tui.models import Agent
 from fleet_tui.quantities import counted
@@ -119,6 +121,23 @@ class FanOutDialog(Form):
         self.query_one(ProfileMix).take(all_profiles(self._project))
         self._fit_profiles()
         self._preview()
+
+    def values(self) -> Values:
+        """The profiles count only if they were chosen: the default may be another one next time."""
+        count, mix = self.query_one("#count", Stepper).value, self.query_one(ProfileMix)
+        chosen = {"mix": [list(one) for one in mix.counts]} if mix.is_chosen else {}
+        number = {"count": count} if count != USUAL else {}
+        return {**super().values(), **number, **chosen}
+
+    def fill(self, values: Values) -> None:
+        super().fill(values)
+        count, mix = self.query_one("#count", Stepper), self.query_one(ProfileMix)
+        # The draft may be of another version.
+        with contextlib.suppress(TypeError, ValueError):
+            mix.set_counts([(str(name), int(number)) for name, number in values.get("mix", [])])
+            count.value = max(1, min(MOST, int(values.get("count", USUAL))))
+        mix.set_total(count.value)
+        count.redraw()
 
     @on(BaseField.Known)
     def _found_base(self, event: BaseField.Known) -> None:

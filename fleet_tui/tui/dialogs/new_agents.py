@@ -113,7 +113,7 @@ class MultiDialog(Form):
         self.query_one(ProfileField).show_usual(self._usual)
 
     def hints(self) -> Sequence[tuple[str, str]]:
-        return ("tab", "next field"), ("esc", "cancel")
+        return ("tab", "next field"), self.leave_hint()
 
     def primary(self) -> Line:
         count = len(tasks(self.query_one("#prompt", PromptArea).text))

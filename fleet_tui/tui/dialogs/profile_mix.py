@@ -51,6 +51,11 @@ class ProfileMix(LineView, can_focus=True):
     def _first(self) -> str:
         return self._profiles[0].name if self._profiles else ""
 
+    @property
+    def is_chosen(self) -> bool:
+        """Whether another profile than the first is to run."""
+        return [name for name, _ in self.counts] not in ([], [self._first])
+
     def set_total(self, count: int) -> None:
         """The first profile takes what the others leave; if they leave nothing, it takes all."""
         others = {name: number for name, number in self._counts.items() if name != self._first}
@@ -67,8 +72,8 @@ class ProfileMix(LineView, can_focus=True):
 
     def take(self, profiles: Sequence[AgentProgram]) -> None:
         """Show these profiles. What the user has chosen among the old ones stays."""
-        chosen = [name for name, _ in self.counts]
-        is_untouched = chosen in ([], [self._first])
+        chosen = {name for name, _ in self.counts}
+        is_untouched = not self.is_chosen
         known = {program.name for program in profiles}
         gone = [one for one in self._profiles if one.name in chosen and one.name not in known]
         total = self.total
