@@ -105,6 +105,7 @@ class StageApp(App[None], inherit_bindings=False):
         places: Nowhere | Recorded | None = None,
         panes: int = 0,
         drafts: FormDrafts | None = None,
+        is_demo: bool = False,
     ) -> None:
         super().__init__()
         for ours in themes.OURS:
@@ -120,6 +121,7 @@ class StageApp(App[None], inherit_bindings=False):
             clock=lambda: fleet_states.NOW,
             panes=panes,
             drafts=drafts,
+            is_demo=is_demo,
         )
         self.dashboard.view.live = live
         self._place = place

@@ -67,7 +67,7 @@ def test_all_keys_can_be_reached_in_a_low_terminal() -> None:
         await pilot.press("question_mark")
         await until(pilot, lambda: app.screen.query(AllKeys) and app.screen.query_one(AllKeys).size.height)
         await pilot.press(*["pagedown"] * 8)
-        await until(pilot, lambda: "all keys go to the agent but" in text_of(app))
+        await until(pilot, lambda: "all keys go to the agent except" in text_of(app))
 
     on_stage(go, size=(80, 24))
 

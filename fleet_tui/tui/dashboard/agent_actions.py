@@ -71,7 +71,7 @@ class AgentActions:
     def _report_wrong(self, agent: Agent) -> None:
         async def work(right: str, kind: str) -> None:
             file: Path = await self._requests.call("report_wrong", agent.id, right, kind)
-            self._display.notify(clean(str(file)), title="saved, for a test", timeout=8)
+            self._display.notify(clean(str(file)), title="saved for a test case", timeout=8)
 
         self._display.open(
             WrongDialog(agent),
@@ -150,7 +150,7 @@ class AgentActions:
             self._requests.ask(f"moved {names_of(targets)} to {name}", "move_to_batch", ids, batch)
             self._view.unmark()
 
-        says = f"A new name makes a new batch. There are: {', '.join(batches)}"
+        says = f"A new name creates a batch. Existing ones: {', '.join(batches)}"
         of_first = targets[0].batch
         here = next((name for name, batch in batches.items() if batch == of_first), of_first)
         question = ConfirmInput("Move to batch", says, label="batch", value=here, does="move")

@@ -87,7 +87,7 @@ class PromptActions:
         if taken:
             who = names_of(taken)
             why = f" ({reasons.pop()})" if len(reasons) == 1 and reasons != {""} else ""
-            words = f"queued: {who} gets it when idle{why}" if reasons or why else f"sent to {who}"
+            words = f"queued for {who} until idle{why}" if reasons or why else f"sent to {who}"
             self._display.notify(f"{words}; {notes}" if notes else words)
         if refused:
             who = names_of([agent for agent in targets if agent not in taken])
@@ -114,7 +114,7 @@ class PromptActions:
             return
         what, waiting = chosen
         if what == "cancel":
-            self._requests.ask("prompt cancelled", "prompts.cancel", agent.id, waiting.id)
+            self._requests.ask("prompt canceled", "prompts.cancel", agent.id, waiting.id)
             return
 
         def reword(prompt: tuple[str, bool, bool]) -> None:
@@ -133,7 +133,7 @@ class PromptActions:
             key=lambda agent: agent.status_since,
         )
         if not waiting:
-            self._display.notify("no agent waits for an answer")
+            self._display.notify("no agent is waiting for an answer")
             return
         agent = view.agent if view.agent in waiting else waiting[0]
         view.select(agent.id)
@@ -169,4 +169,6 @@ class PromptActions:
             dialog.dismiss(None)
         elif dialog.is_outdated(agent):
             dialog.dismiss(None)
-            self._display.notify("open it again", title=f"{clean(agent.name)} asks something else now")
+            self._display.notify(
+                "open the question again", title=f"{clean(agent.name)} asks something else now"
+            )

@@ -35,8 +35,8 @@ MOST_PATHS = 6
 _PATH = re.compile(r"(/|~|\.\.?/)[^:*?]*|[\w./@+-]+/|[\w./@+-]*\w\.[A-Za-z]\w{0,7}|\.{1,2}")
 """Starts at the root, a home or here; or is a folder by its slash, or a file by its extension."""
 _SAYS = {
-    "permission": "It asks whether it may do this:",
-    "trust": "It asks whether this folder is to be trusted:",
+    "permission": "It asks for permission:",
+    "trust": "It asks whether to trust this folder:",
     "login": "It asks how to log in:",
     "menu": "A menu is open in its pane:",
 }
@@ -109,7 +109,7 @@ class AnswerDialog(DraftDialog[tuple[str, str]]):
             )
         else:
             yield Static(_SAYS.get(self._agent.status_detail, "It waits for an answer:"), classes="says")
-            yield Static(content(((text or "its pane shows what", "bold"),)), classes="block")
+            yield Static(content(((text or "see its pane", "bold"),)), classes="block")
         touches = ", ".join(touched(request, Path(self._agent.worktree)))
         facts = [("why", request.reason), ("touches", touches)]
         known = [(label, clean(said)) for label, said in facts if said and said != text]
@@ -132,7 +132,7 @@ class AnswerDialog(DraftDialog[tuple[str, str]]):
             return ((command, "bold"),)
         more = len(wrapped) - room + 1
         shown = "\n".join(wrapped[: room - 1])
-        return (shown, "bold"), (f"\n… {more} more lines; ↵ shows its pane", "muted")
+        return (shown, "bold"), (f"\n… {more} more lines; ↵ opens its pane", "muted")
 
     def on_mount(self) -> None:
         super().on_mount()

@@ -28,7 +28,7 @@ def run_in_terminal(app: App[Any], command: Sequence[str], folder: str | None = 
             except OSError as error:
                 failure = error
     except SuspendNotSupported:
-        raise FleetError("this terminal cannot be lent to another program", hint="use another one") from None
+        raise FleetError("this terminal cannot run another program", hint="use another terminal") from None
     if failure is not None:
         raise FleetError(f"{command[0]} does not start: {failure.strerror}", hint=advice)
     return code

@@ -112,7 +112,7 @@ class ProgressDialog(Dialog[bool]):
         if self._over_at is None or self.has_failed:
             return "agents keep starting when you close this"
         failed = sum(track.place == FAILED for track in self._tracks.values())
-        return f"{failed} failed; what was made of it is kept" if failed else "all running"
+        return f"{failed} failed; created worktrees are kept" if failed else "all running"
 
     # ── progress ───────────────────────────────────────────────────────────────────────────────────────────
 
@@ -194,7 +194,7 @@ class ProgressDialog(Dialog[bool]):
             found += [*([] if is_tight else [()]), self._line(track, names, head, step_width, width)]
         missing = self._count - len(self._tracks)
         if missing > 0:
-            found += [(), ((f"  {missing} more to come", "muted"),)]
+            found += [(), ((f"  {missing} more to start", "muted"),)]
         return [*found[: height - 3], (), *self._total(width)]
 
     def _in_order(self) -> list[Track]:
@@ -246,7 +246,7 @@ class ProgressDialog(Dialog[bool]):
         failed = sum(track.place == FAILED for track in tracks)
         words += [f"{failed} failed"] if failed else []
         bar: Line = (("━" * filled, "primary"), ("━" * (width - filled), "track"))
-        said: Line = ((", ".join(words) or "asking git", "muted"),)
+        said: Line = ((", ".join(words) or "preparing", "muted"),)
         return [bar, both_ends(said, ((self._time_left(done), "muted"),), width)]
 
     def _time_left(self, done: int) -> str:

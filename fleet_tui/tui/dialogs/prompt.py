@@ -86,7 +86,12 @@ class PromptDialog(DraftDialog[tuple[str, bool, bool]]):
     def hints(self) -> Sequence[tuple[str, str]]:
         if self._is_command:
             return ("ctrl+r", "run as command"), ("shift+↵", "new line"), self.leave_hint()
-        return ("shift+↵", "new line"), ("ctrl+↑", "earlier"), ("ctrl+n", "send at once"), self.leave_hint()
+        return (
+            ("shift+↵", "new line"),
+            ("ctrl+↑", "earlier prompts"),
+            ("ctrl+n", "send now, even if busy"),
+            self.leave_hint(),
+        )
 
     def primary(self) -> Line:
         return chip("↵", f"send to {len(self._targets)}" if len(self._targets) > 1 else "send")
