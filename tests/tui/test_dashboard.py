@@ -496,7 +496,7 @@ def test_a_key_of_the_first_screen_counts_once() -> None:
     async def go(app: StageApp, pilot: Pilot[None]) -> None:
         await pilot.press("t")
         await pilot.pause()
-        assert said(app).count("this terminal cannot be lent") == 1
+        assert said(app).count("this terminal cannot run another") == 1
         await pilot.press("c")
         await pilot.pause()
         assert app.worker.asked.count(("settings.init", {})) == 1

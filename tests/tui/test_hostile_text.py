@@ -261,6 +261,7 @@ MADE_OF = {"ErrorBoundary", "LineView", "Dialog", "Form", "Scrolled"}
 UNSEEN = {
     "KeyColumns": "our own words only",
     "AllKeys": "our own words only",
+    "PickerRows": "what the lists of pickers are made of",
     "TooSmall": "our own words only",
     "WhichKey": "our own words only",
 }

@@ -9,7 +9,7 @@ from fleet_tui.faces.form_drafts import FormDrafts, Values
 from fleet_tui.tui.dashboard.display import Display
 from fleet_tui.tui.dialogs.draft_dialog import DraftDialog
 
-Result = TypeVar("Result")
+KeptResult = TypeVar("KeptResult")
 
 
 class DraftKeeper:
@@ -17,7 +17,7 @@ class DraftKeeper:
         self._display = display
         self._drafts = drafts
 
-    def offer(self, form: str, dialog: DraftDialog[Result]) -> None:
+    def offer(self, form: str, dialog: DraftDialog[KeptResult]) -> None:
         """Let the dialog begin with the draft of a form, and become the draft when it is left."""
 
         def left(values: Values | None) -> None:
@@ -29,10 +29,12 @@ class DraftKeeper:
         dialog.begin_with(self._drafts.get(form), self._display.now)
         dialog.on_leave = left
 
-    def open(self, form: str, dialog: DraftDialog[Result], on_result: Callable[[Result], None]) -> None:
+    def open(
+        self, form: str, dialog: DraftDialog[KeptResult], on_result: Callable[[KeptResult], None]
+    ) -> None:
         """Open a dialog with its draft. A result ends the draft."""
 
-        def closed(result: Result | None) -> None:
+        def closed(result: KeptResult | None) -> None:
             if result is not None:
                 self.forget(form)
                 on_result(result)
