@@ -18,7 +18,7 @@ from fleet_tui.system import files
 Values = Mapping[str, Any]
 """The contents of a form by the names of its fields: texts, and lists of plain data."""
 
-MOST = 50
+MOST_DRAFTS = 50
 KEEP_SECONDS = 30 * 86_400.0
 
 
@@ -68,7 +68,7 @@ class FormDrafts:
             return
 
     def _write(self, now: float) -> None:
-        newest = sorted(self._drafts.items(), key=lambda one: one[1].at)[-MOST:]
+        newest = sorted(self._drafts.items(), key=lambda one: one[1].at)[-MOST_DRAFTS:]
         self._drafts = {form: draft for form, draft in newest if now - draft.at < KEEP_SECONDS}
         if self._file is None:
             return

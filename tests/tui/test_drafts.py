@@ -12,7 +12,7 @@ from textual.pilot import Pilot
 from textual.widgets import Input
 
 from fleet_tui.errors import FleetError
-from fleet_tui.faces.form_drafts import KEEP_SECONDS, MOST, FormDraft, FormDrafts
+from fleet_tui.faces.form_drafts import KEEP_SECONDS, MOST_DRAFTS, FormDraft, FormDrafts
 from fleet_tui.tui.dialogs.answer import AnswerDialog
 from fleet_tui.tui.dialogs.confirm import ConfirmInput
 from fleet_tui.tui.dialogs.fan_out import FanOutDialog
@@ -171,7 +171,7 @@ def test_the_newest_drafts_of_the_last_weeks_are_kept_and_a_damaged_file_costs_n
 ) -> None:
     file = tmp_path / "drafts.json"
     drafts = FormDrafts(file)
-    for number in range(MOST + 5):
+    for number in range(MOST_DRAFTS + 5):
         drafts.keep(f"form {number}", {"prompt": "x"}, float(number))
     assert FormDrafts(file).get("form 4") is None
     assert FormDrafts(file).get("form 5") == FormDraft({"prompt": "x"}, 5.0)

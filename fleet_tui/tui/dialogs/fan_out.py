@@ -21,7 +21,7 @@ from fleet_tui.tui.dialogs.dialog import LOW, LabeledField, chip
 from fleet_tui.tui.dialogs.fan_out_preview import FanOut, Preview
 from fleet_tui.tui.dialogs.form import Form
 from fleet_tui.tui.dialogs.profile_field import all_profiles
-from fleet_tui.tui.dialogs.profile_mix import HEAD, ProfileMix
+from fleet_tui.tui.dialogs.profile_mix import HEAD_LINES, ProfileMix
 from fleet_tui.tui.widgets.fields import Input
 from fleet_tui.tui.widgets.lines import Line
 from fleet_tui.tui.widgets.prompt_area import PromptArea
@@ -87,7 +87,7 @@ class FanOutDialog(Form):
         """As many rows as leave room for the other fields; the rest is scrolled to."""
         others = OTHER_LINES_LOW if self.size.height < LOW else OTHER_LINES
         rows = min(len(all_profiles(self._project)), MOST_ROWS, self.size.height - others)
-        self.query_one(ProfileMix).styles.height = HEAD + max(LEAST_ROWS, rows)
+        self.query_one(ProfileMix).styles.height = HEAD_LINES + max(LEAST_ROWS, rows)
 
     def primary(self) -> Line:
         count = self.query_one("#count", Stepper).value

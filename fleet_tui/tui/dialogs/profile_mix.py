@@ -15,7 +15,7 @@ from fleet_tui.tui.widgets.stepper import Digits, step_of, stepper_line
 
 BAR = 6
 NAME_WIDTH = 10
-HEAD = 1
+HEAD_LINES = 1
 """Lines above the rows: the filter, and what it hides."""
 
 
@@ -99,7 +99,7 @@ class ProfileMix(LineView, can_focus=True):
 
     def lines(self, width: int, height: int) -> Sequence[Line]:
         found = self.found
-        room = max(1, height - HEAD)
+        room = max(1, height - HEAD_LINES)
         self._top = max(0, min(self._top, len(found) - room))
         shown = found[self._top : self._top + room]
         rows = [self._row(one, place, width) for place, one in enumerate(shown, self._top)]
@@ -174,13 +174,13 @@ class ProfileMix(LineView, can_focus=True):
     def _select(self, place: int) -> None:
         self._digits.forget()
         self._selected = max(0, min(len(self.found) - 1, place))
-        room = max(1, self.size.height - HEAD)
+        room = max(1, self.size.height - HEAD_LINES)
         self._top = max(self._selected - room + 1, min(self._top, self._selected))
         self.redraw()
 
     def on_click(self, event: events.Click) -> None:
-        place, found = self._top + event.y - HEAD, self.found
-        if event.y >= HEAD and place < len(found):
+        place, found = self._top + event.y - HEAD_LINES, self.found
+        if event.y >= HEAD_LINES and place < len(found):
             self._select(place)
             name = found[place].name
             self.set(name, self._counts.get(name, 0) + (-1 if event.x <= 2 else 1))
