@@ -79,6 +79,6 @@ class FooterKeys:
         entries = [(keys["new"], "new agent"), (keys["fan-out"], "fan-out")] if can_start else []
         if project is not None and project.can_prepare:
             entries.append((BEGIN_KEY, "make a repository"))
-        entries += [(TOUR_KEY, "demo with scripted agents"), (keymap.shown("palette"), "palette")]
+        entries += [(TOUR_KEY, "demo"), (keymap.shown("palette"), "palette")]
         entries.append((keymap.shown("quit"), "quit"))
         footer.show_list(entries, (keymap.shown("help"), "help"))

@@ -33,8 +33,8 @@ class Form(DraftDialog[None]):
     def hints(self) -> Sequence[tuple[str, str]]:
         return (
             ("tab", "next field"),
-            ("ctrl+↑", "earlier prompts"),
-            ("ctrl+e", "open in editor"),
+            ("ctrl+↑", "history"),
+            ("ctrl+e", "editor"),
             self.leave_hint(),
         )
 

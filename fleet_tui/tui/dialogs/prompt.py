@@ -88,7 +88,7 @@ class PromptDialog(DraftDialog[tuple[str, bool, bool]]):
             return ("ctrl+r", "run as command"), ("shift+↵", "new line"), self.leave_hint()
         return (
             ("shift+↵", "new line"),
-            ("ctrl+↑", "earlier prompts"),
+            ("ctrl+↑", "history"),
             ("ctrl+n", "send now, even if busy"),
             self.leave_hint(),
         )
