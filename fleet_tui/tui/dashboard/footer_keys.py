@@ -11,9 +11,9 @@ from fleet_tui.tui.widgets.footer import Footer, FooterKey
 FILTER_KEYS = (
     ("↵", "keep"),
     ("esc", "clear"),
-    ("s:idle", "by status"),
-    ("b:name", "by batch"),
-    ("a:claude", "by profile"),
+    ("s:idle", "status"),
+    ("b:name", "batch"),
+    ("a:claude", "profile"),
 )
 COPY_KEYS = (
     ("v", "select"),
