@@ -42,7 +42,7 @@ def test_a_fan_out_that_was_left_comes_back_whole_and_one_key_clears_it(size: tu
         await pilot.press("f")
         assert "esc cancel" in text_of(app)
         await pilot.press(*"fix it")
-        assert "esc keep as draft" in text_of(app)
+        assert "esc keep draft" in text_of(app)
         app.screen.query_one("#prefix", Input).value = "mine"
         app.screen.query_one("#base", Input).value = "v2.3"
         app.screen.query_one("#count", Stepper).set(4)

@@ -61,7 +61,7 @@ def test_a_program_in_the_shell_is_ended_only_by_a_second_press(start: Start) ->
 
 
 def test_more_than_the_terminal_takes_at_once_arrives(start: Start) -> None:
-    app = start("stty -icanon -echo; echo ready; sleep 0.2; head -c 100000 | wc -c")
+    app = start("stty -icanon -echo; echo ready; head -c 100000 | wc -c")
     app.wait_for_text("ready")
     app.send(b"x" * 100_000)
     app.wait_for_text("100000")

@@ -160,7 +160,7 @@ class AnswerDialog(DraftDialog[tuple[str, str]]):
 
     def hints(self) -> Sequence[tuple[str, str]]:
         if self._has_words:
-            return ("↵", "send this answer"), ("esc", "keep as draft")
+            return ("↵", "send this answer"), ("esc", "keep draft")
         numbers = f"1–{len(self._choices)}" if len(self._choices) > 1 else "1"
         choose = ((numbers, "choose"),) if self._choices else ()
         return (*choose, ("↵", "open the pane"), ("esc", "later"))

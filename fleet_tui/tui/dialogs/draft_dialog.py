@@ -87,7 +87,7 @@ class DraftDialog(Dialog[DialogResult]):
 
     def leave_hint(self) -> tuple[str, str]:
         """The last of the hints."""
-        return ("esc", "keep as draft" if self._is_changed else "cancel")
+        return ("esc", "keep draft" if self._is_changed else "cancel")
 
     def hints(self) -> Sequence[tuple[str, str]]:
         return (self.leave_hint(),)

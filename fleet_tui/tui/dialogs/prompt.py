@@ -88,8 +88,8 @@ class PromptDialog(DraftDialog[tuple[str, bool, bool]]):
             return ("ctrl+r", "run as command"), ("shift+↵", "new line"), self.leave_hint()
         return (
             ("shift+↵", "new line"),
+            ("ctrl+n", "send now"),
             ("ctrl+↑", "history"),
-            ("ctrl+n", "send now, even if busy"),
             self.leave_hint(),
         )
 
