@@ -73,6 +73,11 @@ def last_look() -> Path:
     return state() / "last-look.json"
 
 
+def form_drafts() -> Path:
+    """What was typed into forms of the dashboard and not sent."""
+    return state() / "form-drafts.json"
+
+
 def approvals() -> Path:
     """The log of permission decisions."""
     return state() / "approvals.jsonl"

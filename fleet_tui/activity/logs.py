@@ -61,7 +61,8 @@ def lines(
         seen = _screen_after_log(store, agent)
     except HolderGone as error:
         unseen(error)
-    shown: list[str] = [] if seen is None else seen["lines"]
+    # Holders of earlier versions send only the rows of the screen.
+    shown: list[str] = [] if seen is None else seen.get("joined", seen["lines"])
     while shown and not shown[-1].strip():
         shown.pop()
     older = last_lines(paths.run(agent.id, agent.run), count, _place(seen))

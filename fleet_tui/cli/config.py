@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -51,7 +50,12 @@ class _ConfigCommand(click.Command):
 @click.argument("action", type=click.Choice(["get", "set", "unset"]), required=False)
 @click.argument("key", required=False, shell_complete=complete_keys)
 @click.argument("value", required=False, shell_complete=complete_values)
-@click.option("-e", "--edit", is_flag=True, help="Open the file in $EDITOR.")
+@click.option(
+    "-e",
+    "--edit",
+    is_flag=True,
+    help="Open the file in your editor: VISUAL, EDITOR, git's core.editor, vi or nano.",
+)
 @click.option("-v", "--validate", is_flag=True, help="Check the files for errors, and list all of them.")
 @click.option("--show-origin", is_flag=True, help="Show where each value comes from.")
 @click.option("--user", is_flag=True, help="Use your own file instead of the project's.")
@@ -231,35 +235,25 @@ def _edit(*, user: bool) -> None:
     """Open a configuration file in the user's editor, then warn of errors in it."""
     import subprocess
 
+    from fleet_tui.system.editor import editor
+
     fleet = open_fleet()
     file = fleet.settings.file(user=user)
     if user:
         file.parent.mkdir(parents=True, exist_ok=True)
     elif not file.exists():
         raise NotFound(f"no such file: {file}", hint="create it with: fleet init")
-    editor = _editor()
+    command = editor()
     before = fleet.settings.text(user=user)
     try:
-        code = subprocess.call([*editor, str(file)])
+        code = subprocess.call([*command, str(file)])
     except OSError as error:
-        raise NotFound(f"{editor[0]}: {error.strerror}", hint="set EDITOR to an installed editor") from error
+        raise NotFound(f"{command[0]}: {error.strerror}", hint="set EDITOR to an installed editor") from error
     if code:
-        raise FleetError(f"{editor[0]} exited with code {code}", hint=f"check {file}")
+        raise FleetError(f"{command[0]} exited with code {code}", hint=f"check {file}")
     if not user:
         fleet.settings.accept_edit(before, fleet.settings.text())
     config = fleet.config()
     problem = _key_problem(config.keys)
     for warning in [*config.warnings, *([problem.message] if problem is not None else [])]:
         say(warning, err=True)
-
-
-def _editor() -> list[str]:
-    import shlex
-
-    named = os.environ.get("VISUAL") or os.environ.get("EDITOR") or "nano"
-    try:
-        return shlex.split(named) or ["nano"]
-    except ValueError as error:
-        raise UsageError(
-            f"EDITOR is not a valid command: {error}", hint="set EDITOR to an installed editor"
-        ) from error

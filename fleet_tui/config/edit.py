@@ -137,7 +137,10 @@ def unset_value(file: Path, key: str, *, inside: Path | None = None) -> None:
             raise UsageError(unknown(key), hint="fleet config lists all keys")
         if key in KEYS and KEYS[key].kind is TABLE:
             raise UsageError(f"{key} is a table", hint=f"unset one entry: fleet config unset {key}.NAME")
-        raise NotFound(f"{key} is not set in {file}")
+        raise NotFound(
+            f"{key} is not set in {file}",
+            hint=f"see where it is set with: fleet config get {key} --show-origin",
+        )
 
     def change(document: TOMLDocument) -> None:
         found: Any = document[section]

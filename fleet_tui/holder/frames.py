@@ -207,7 +207,7 @@ class Frames:
 
     def _tail(self, viewer: Viewer, now: float) -> Iterator[bytes]:
         viewer.next_at = now + viewer.interval
-        lines = [line for line in self._screen.text() if line.strip()][-TAIL_LINES:]
+        lines = [line for line in self._screen.lines() if line.strip()][-TAIL_LINES:]
         if lines != viewer.tail:
             viewer.tail = lines
             yield wire.pack("tail", lines=lines)

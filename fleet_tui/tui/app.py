@@ -22,7 +22,9 @@ from textual.binding import BindingType
 from textual.command import Provider
 from textual.notifications import SeverityLevel
 
+from fleet_tui import paths
 from fleet_tui.errors import FleetError
+from fleet_tui.faces.form_drafts import FormDrafts
 from fleet_tui.faces.live import LiveData
 from fleet_tui.fleet import Fleet
 from fleet_tui.fleet.project_info import ProjectInfo
@@ -65,7 +67,9 @@ class FleetApp(ErrorBoundary, HostedApp[None], inherit_bindings=False):
     COMMANDS: ClassVar[set[type[Provider] | Callable[[], type[Provider]]]] = {FleetCommands}
     CSS_PATH: ClassVar[list[str | PurePath]] = [stylesheets.path(name) for name in SHEETS]
 
-    def __init__(self, fleet: Fleet, start: Path, settings: DashboardSettings) -> None:
+    def __init__(
+        self, fleet: Fleet, start: Path, settings: DashboardSettings, *, is_demo: bool = False
+    ) -> None:
         super().__init__()
         self._fleet = fleet
         self._feed = StateFeed(fleet)
@@ -85,6 +89,8 @@ class FleetApp(ErrorBoundary, HostedApp[None], inherit_bindings=False):
             self.fleet_state,
             panes=settings.panes,
             has_motion=settings.has_motion,
+            drafts=FormDrafts(paths.form_drafts()),
+            is_demo=is_demo,
         )
 
         self._warning = settings.warning
@@ -106,7 +112,7 @@ class FleetApp(ErrorBoundary, HostedApp[None], inherit_bindings=False):
         if self._warning:
             self.notify(self._warning, title="Some of the project's settings are ignored", severity="warning")
         for clash in clashes(self.dashboard.keymap, os.environ):
-            self.notify(clash, title="A key that will not arrive", severity="warning", timeout=10)
+            self.notify(clash, title="A key may not reach the dashboard", severity="warning", timeout=10)
         self.run_worker(self._look_around(), exit_on_error=False)
         if not self.is_headless:
             self.set_timer(SETTLED_SECONDS, gc_schedule.take_over)
@@ -247,7 +253,7 @@ def run(project_dir: Path, *, demo: bool = False) -> int:
 def _run(project_dir: Path, *, is_demo: bool = False) -> int:
     settings = DashboardSettings.load(project_dir)
     fleet = Fleet(project_dir)
-    app = FleetApp(fleet, project_dir, settings)
+    app = FleetApp(fleet, project_dir, settings, is_demo=is_demo)
     try:
         app.run()
     finally:
@@ -256,5 +262,7 @@ def _run(project_dir: Path, *, is_demo: bool = False) -> int:
         raise app.failure
     going = sum(not agent.has_ended for agent in app.fleet_state.agents)
     if going and not is_demo:
-        sys.stdout.write(f"{going} agent{'s go' if going > 1 else ' goes'} on; fleet-tui shows them again\n")
+        sys.stdout.write(
+            f"{going} agent{'s keep' if going > 1 else ' keeps'} running; fleet-tui shows them again\n"
+        )
     return app.return_code or 0

@@ -54,7 +54,7 @@ _AGENTS_OWN = frozenset(
 )
 """Chords that agents and shells need; never reserved while typing."""
 _OUTSIDE = {
-    "ctrl+b": "tmux takes it as its prefix before it reaches us",
+    "ctrl+b": "tmux takes it as its prefix key",
     "ctrl+q": "Zellij and the terminal of VS Code may take it; F12 does the same",
     "f11": "many desktops use it for full screen",
     "f12": "some desktops use it for a drop-down terminal",
@@ -130,7 +130,7 @@ def chosen(config: Config) -> tuple[Keymap, str]:
     except UsageError as error:
         if config.keys == config.user_keys:
             raise
-        return of_config(config.user_keys), f"the project's keys do not count: {error.message}"
+        return of_config(config.user_keys), f"the project's keys are ignored: {error.message}"
 
 
 def of_config(table: Mapping[str, Sequence[str]]) -> Keymap:
@@ -192,7 +192,7 @@ def _chord_problems(name: str, chord: str) -> Iterator[UsageError]:
         normal(chord) in _AGENTS_OWN or (len(key) == 1 and not modifiers)
     ):
         yield UsageError(
-            f"keys.{name}: {chord!r} is what agents need while typing", hint="choose another, such as f10"
+            f"keys.{name}: {chord!r} is needed by agents while typing", hint="choose another, such as f10"
         )
 
 

@@ -80,7 +80,7 @@ def test_validating_finds_rejected_key_bindings_and_setting_fixes_them(cli: Cli,
     shown = cli("keys")
     assert (shown.code, shown.err) == (
         0,
-        "fleet: the project's keys do not count: keys: there is no action 'nosuch'\n",
+        "fleet: the project's keys are ignored: keys: there is no action 'nosuch'\n",
     )
     # Problems can be fixed one at a time.
     cli.ok("config", "set", "keys.stop", "ctrl+x")

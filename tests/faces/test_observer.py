@@ -38,6 +38,26 @@ def test_the_last_line_of_a_quiet_agent_is_known_as_soon_as_one_listens(fleet: F
         listened.connect([], time.monotonic())
 
 
+def test_a_line_that_the_terminal_wrapped_is_whole_in_the_row_and_in_the_log(fleet: Fleet) -> None:
+    said = " ".join(["a line wider than the terminal, its end is mod"] * 8)
+    agent = fleet.create("wide", profile="shell", prompt=f"echo {said}; exec sleep 1000")
+    wait_until(lambda: "is mod" in "".join(fleet.peek(agent)))
+    assert max(map(len, fleet.peek(agent))) < len(said), "the terminal wraps it"
+    listened = HolderLines()
+
+    def is_known() -> bool:
+        listened.connect([fleet.find("wide")], time.monotonic())
+        listened.has_news = False
+        listened.wait(time.monotonic() + 0.1)
+        return listened.lines.get(agent.id) == said
+
+    try:
+        wait_until(is_known)
+    finally:
+        listened.connect([], time.monotonic())
+    assert fleet.logs(agent, 5)[-1] == said
+
+
 def test_what_comes_together_with_the_welcome_is_not_lost() -> None:
     ours, theirs = socket.socketpair()
     with ours, theirs:

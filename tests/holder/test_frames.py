@@ -276,6 +276,13 @@ def test_a_viewer_at_rate_zero_gets_the_last_lines_and_no_frames() -> None:
     assert it.show(1.0) == []
 
 
+def test_the_last_lines_are_whole_where_the_terminal_wrapped_them() -> None:
+    it = watched(rate=0.0)
+    it.feed(b"zero\r\nwider than its twenty columns, mod")
+
+    assert it.show(0.0) == [{"t": "tail", "lines": ["zero", "wider than its twenty columns, mod"]}]
+
+
 def test_a_viewer_that_asks_for_frames_again_gets_the_whole_screen() -> None:
     it = watched()
     it.feed(b"one")

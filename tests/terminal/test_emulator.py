@@ -1072,3 +1072,14 @@ def test_a_malformed_key_event_is_a_value_error(wire: list[object]) -> None:
 def test_a_malformed_mouse_event_is_a_value_error(wire: list[object]) -> None:
     with pytest.raises(ValueError, match=r"."):
         MouseEvent.from_wire(wire)
+
+
+def test_lines_of_the_screen_are_whole_where_the_terminal_wrapped_them() -> None:
+    screen = Screen(10, 3)
+    screen.feed(b"zero\r\nthe first of two long lines\r\nlast one, mod")
+
+    assert screen.text() == ["g lines", "last one,", "mod"]
+    assert screen.lines() == ["the first of two long lines", "last one, mod"]
+    screen.feed(b"\x1b[?1049h\x1b[Hfull screen")
+    assert screen.lines() == ["full scree", "n"], "a full-screen program draws rows"
+    assert Screen(10, 3).lines() == []

@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 from textual.app import App
 from textual.pilot import Pilot
 
+from fleet_tui.faces.form_drafts import FormDrafts
 from fleet_tui.faces.live import LiveData
 from fleet_tui.fleet.project_info import ProjectInfo
 from fleet_tui.holder.frames import Frames, Viewer
@@ -103,6 +104,8 @@ class StageApp(App[None], inherit_bindings=False):
         keymap: Keymap | None = None,
         places: Nowhere | Recorded | None = None,
         panes: int = 0,
+        drafts: FormDrafts | None = None,
+        is_demo: bool = False,
     ) -> None:
         super().__init__()
         for ours in themes.OURS:
@@ -117,6 +120,8 @@ class StageApp(App[None], inherit_bindings=False):
             state,
             clock=lambda: fleet_states.NOW,
             panes=panes,
+            drafts=drafts,
+            is_demo=is_demo,
         )
         self.dashboard.view.live = live
         self._place = place

@@ -402,7 +402,7 @@ def test_the_fan_out_form_adds_up_and_says_what_it_will_make() -> None:
     async def go(app: StageApp, pilot: Pilot[None]) -> None:
         await pilot.press("f")
         await pilot.press(*"fix", "space", *"it")
-        await pilot.press("shift+tab", "shift+tab", "right", "right")
+        await pilot.press("shift+tab", "down", "right", "right")
         await pilot.pause()
         dialog = app.screen
         assert isinstance(dialog, FanOutDialog)
@@ -496,7 +496,7 @@ def test_a_key_of_the_first_screen_counts_once() -> None:
     async def go(app: StageApp, pilot: Pilot[None]) -> None:
         await pilot.press("t")
         await pilot.pause()
-        assert said(app).count("this terminal cannot be lent") == 1
+        assert said(app).count("this terminal cannot run another") == 1
         await pilot.press("c")
         await pilot.pause()
         assert app.worker.asked.count(("settings.init", {})) == 1

@@ -121,7 +121,7 @@ def test_an_agent_that_fails_in_a_fan_out_stays_with_its_reason_while_the_others
             await driven.until(lambda: isinstance(driven.app.screen, ProgressDialog), "progress is shown")
             progress = hastening(driven.app.screen)
             await driven.until(
-                lambda: "1 failed; what was made of it is kept" in driven.text(), "all are over"
+                lambda: "1 failed; created worktrees are kept" in driven.text(), "all are over"
             )
             assert "✗ failed" in driven.text()
             assert "'sh check.sh' ended with code 4" in driven.text()

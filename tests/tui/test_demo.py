@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import subprocess
 import sys
@@ -14,6 +15,9 @@ import pytest
 from fleet_tui.fleet import Fleet
 from fleet_tui.models import PermissionRequest, Status
 from fleet_tui.tui.demo import tour
+from fleet_tui.tui.widgets.header import Header
+from tests.tui.dashboard_app import StageApp
+from tests.tui.keyboard import Keyboard
 
 
 def wait_for(condition: Callable[[], object], what: str, seconds: float = 20.0) -> None:
@@ -74,3 +78,25 @@ def test_a_killed_dashboard_leaves_nothing_behind_either(place: Path) -> None:
     process.wait()
     process.stdout.close()
     wait_for(lambda: not list(place.glob("fleet-demo-*")), "everything is removed")
+
+
+@pytest.mark.parametrize("size", [(120, 40), (80, 24)])
+def test_the_header_says_that_it_is_a_demo_and_what_to_press_until_a_key_is_pressed(
+    size: tuple[int, int],
+) -> None:
+    async def run() -> None:
+        app = StageApp(is_demo=True)
+        async with app.run_test(size=size):
+            keyboard = Keyboard(app)
+            await keyboard.pause()
+            assert "demo: press a to answer, ↵ to type, ? for help" in header(app)
+            assert "1 needs you" in header(app)
+            await keyboard.press("j")
+            assert "demo" in header(app)
+            assert "press" not in header(app)
+
+    asyncio.run(run())
+
+
+def header(app: StageApp) -> str:
+    return "".join(segment.text for segment in app.dashboard.query_one(Header).render_line(0))

@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 from rich.cells import cell_len
+from textual.content import Content
 from textual.pilot import Pilot
-from textual.widgets import Label
+from textual.widgets import Label, Static
 
 from fleet_tui.models import FleetState, PermissionRequest, Status
 from fleet_tui.programs.prompt_text import TextRule
@@ -66,7 +67,7 @@ def test_all_keys_can_be_reached_in_a_low_terminal() -> None:
         await pilot.press("question_mark")
         await until(pilot, lambda: app.screen.query(AllKeys) and app.screen.query_one(AllKeys).size.height)
         await pilot.press(*["pagedown"] * 8)
-        await until(pilot, lambda: "all keys go to the agent but" in text_of(app))
+        await until(pilot, lambda: "all keys go to the agent except" in text_of(app))
 
     on_stage(go, size=(80, 24))
 
@@ -95,6 +96,41 @@ def test_progress_is_in_the_order_of_names_and_tells_the_time_left_by_an_example
         assert (long[-1], cell_len(long)) == ("…", 98)
 
     on_stage(go, fleet_states.EMPTY)
+
+
+def test_a_launch_took_as_long_as_its_last_agent() -> None:
+    agents = [replace(one, created_at=1.0, status=Status.SETUP) for one in fleet_states.BIG.agents[:2]]
+
+    async def go(app: StageApp, pilot: Pilot[None]) -> None:
+        dialog = ProgressDialog("refactor-auth", 2, "fanout")
+        now = dialog._started
+        dialog.clock = lambda: now
+        await app.push_screen(dialog)
+        for agent, took in zip(agents, (2.0, 3.0), strict=True):
+            now = dialog._started + took
+            dialog.take(LaunchStep(1, agent, "starting"))
+            dialog.take_state(FleetState((replace(agent, status=Status.WORKING),), ()))
+        now = dialog._started + 3.2
+        dialog._tock()
+        assert [line.split()[-2] for line in plain(dialog.lines(98, 20)) if "ready in" in line] == [
+            "2.0",
+            "3.0",
+        ]
+        assert plain(dialog.titles())[1] == "3.0 s"
+
+    on_stage(go, fleet_states.EMPTY)
+
+
+def test_no_choice_looks_like_what_enter_does_unless_enter_does_it() -> None:
+    async def go(app: StageApp, pilot: Pilot[None]) -> None:
+        await pilot.press("a")
+        await until(pilot, lambda: isinstance(app.screen, AnswerDialog))
+        drawn = [one.render() for one in app.screen.query(".choice").results(Static)]
+        styles = {str([span.style for span in one.spans]) for one in drawn if isinstance(one, Content)}
+        assert len(styles) == 1
+        assert "↵ open the pane" in text_of(app)
+
+    on_stage(go)
 
 
 def test_the_palette_has_every_action_with_its_key_on_one_line() -> None:

@@ -26,8 +26,8 @@ def without_vi(folder: Path) -> str:
     ("editor", "says"),
     [
         ("/nonexist/ed", ("/nonexist/ed does not start", "/nonexist/ed does not start")),
-        ("vi 'x", ("No closing quotation", "No closing quotation")),
-        ("", ("there is no $EDITOR", "vi does not start")),
+        ("vi 'x", ("no closing quotation", "no closing quotation")),
+        ("", ("no editor found", "no editor found")),
     ],
 )
 def test_an_editor_that_does_not_start_is_reported_and_typed_text_is_kept(

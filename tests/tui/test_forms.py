@@ -12,12 +12,14 @@ from textual.screen import Screen
 from textual.widgets import Input
 
 from fleet_tui.errors import NotFound
+from fleet_tui.fleet.profiles import AgentProgram
 from fleet_tui.models import Agent, Status
 from fleet_tui.tui.dialogs.bases import BaseField, BasePicker, BaseRows
 from fleet_tui.tui.dialogs.fan_out import FanOutDialog
 from fleet_tui.tui.dialogs.fan_out_preview import FanOut, Preview, expected
 from fleet_tui.tui.dialogs.new_agents import MultiDialog, NewAgentDialog
-from fleet_tui.tui.widgets.stepper import Stepper
+from fleet_tui.tui.dialogs.profile_field import ProfilePicker
+from fleet_tui.tui.dialogs.profile_mix import ProfileMix
 from tests.tui import fleet_states
 from tests.tui.dashboard_app import StageApp, until
 from tests.tui.test_dashboard import on_stage, said
@@ -91,7 +93,7 @@ def test_a_base_that_is_in_no_list_can_be_written() -> None:
         await pilot.press("f", "ctrl+b")
         await until(pilot, lambda: isinstance(app.screen, BasePicker))
         await pilot.press(*"HEAD~3")
-        await until(pilot, lambda: "↵ takes 'HEAD~3' as a commit" in text_of(app))
+        await until(pilot, lambda: "↵ uses 'HEAD~3' as a commit" in text_of(app))
         await pilot.press("enter")
         await until(pilot, lambda: isinstance(app.screen, FanOutDialog))
         assert app.screen.query_one(BaseField).value == "HEAD~3"
@@ -184,12 +186,8 @@ def test_a_missing_program_is_shown_as_such_and_a_shell_can_be_started_instead()
         await pilot.press(*"fix", "ctrl+s")
         assert "claude is not installed" in said(app)
         assert isinstance(app.screen, FanOutDialog), "it stays"
-        claude, shell = app.screen.query("#mix Stepper").results(Stepper)
-        assert shell.label == "shell"
-        shell.set(2)
-        await pilot.pause()
-        claude.set(0)
-        await pilot.pause()
+        app.screen.query_one(ProfileMix).focus()
+        await pilot.press("down", "2", "up", "0")
         await pilot.press("ctrl+s")
         await until(pilot, lambda: any(call[0] == "fanout" for call in app.worker.asked))
         assert app.worker.asked[-1][-1]["mix"] == (("shell", 2),)
@@ -218,11 +216,11 @@ def test_a_default_that_was_set_in_another_terminal_is_taken_up_by_every_form() 
     async def go(app: StageApp, pilot: Pilot[None]) -> None:
         app.worker.known["project_info"] = replace(fleet_states.PLACE, default_profile="codex")
         await pilot.press("n")
-        await until(pilot, lambda: "codex   (here:" in text_of(app))
+        await until(pilot, lambda: "codex; or any" in text_of(app))
         await pilot.press("escape")
         app.worker.known["project_info"] = replace(fleet_states.PLACE, default_profile="shell")
         await pilot.press("M")
-        await until(pilot, lambda: app.screen.query_one("#profile", Input).placeholder == "shell")
+        await until(pilot, lambda: app.screen.query_one("#profile", Input).placeholder.startswith("shell;"))
         await pilot.press("escape")
         app.worker.known["project_info"] = replace(fleet_states.PLACE, default_profile="my-agent")
         await pilot.press("f")
@@ -241,5 +239,99 @@ def test_an_empty_prompt_is_refused_in_the_same_words_as_on_the_command_line() -
             await until(pilot, lambda: "the prompt is empty write what the agent should do" in said(app))
             app.clear_notifications()
             await pilot.press("escape")
+
+    on_stage(go)
+
+
+MANY = replace(
+    fleet_states.PLACE,
+    programs=(
+        *(AgentProgram(f"agent{letter}", f"/bin/agent{letter}", "", "1.0") for letter in "abcdefgh"),
+        AgentProgram("gemini", "", "npm i -g @google/gemini-cli"),
+    ),
+    default_profile="agentb",
+)
+"""A place with more profiles than fit into a low form."""
+
+
+def rows_of(app: StageApp) -> list[str]:
+    mix = app.screen.query_one(ProfileMix)
+    return ["".join(text for text, _ in line).rstrip() for line in mix.lines(mix.size.width, mix.size.height)]
+
+
+@pytest.mark.parametrize("size", [(120, 40), (80, 24)])
+def test_the_fan_out_form_has_every_profile_and_says_how_to_install_one(size: tuple[int, int]) -> None:
+    async def go(app: StageApp, pilot: Pilot[None]) -> None:
+        app.worker.known["project_info"] = MANY
+        await pilot.press("f")
+        mix = app.screen.query_one(ProfileMix)
+        await until(pilot, lambda: len(mix.found) == 10)
+        assert [one.name for one in mix.found][:2] == ["agentb", "agenta"], "the default comes first"
+        mix.focus()
+        await pilot.press(*["down"] * 9)
+        assert rows_of(app)[-1].startswith("▌− 0 +  gemini"), "what did not fit is scrolled to"
+        assert "not installed: npm i -g" in rows_of(app)[-1]
+        assert all(line in text_of(app) for line in rows_of(app)), "nothing is cut off"
+
+    on_stage(go, size=size)
+
+
+def test_profiles_are_filtered_by_typing_and_those_hidden_still_count() -> None:
+    async def go(app: StageApp, pilot: Pilot[None]) -> None:
+        app.worker.known["project_info"] = MANY
+        await pilot.press("f", *"fix")
+        mix = app.screen.query_one(ProfileMix)
+        await until(pilot, lambda: len(mix.found) == 10)
+        mix.focus()
+        await pilot.press(*"agentd", "plus", "right")
+        assert [one.name for one in mix.found] == ["agentd"]
+        assert rows_of(app)[0].split() == ["filter", "agentd▏", "also", "agentb", "3"]
+        assert rows_of(app)[1].startswith("▌− 2 +  agentd")
+        assert "start 5 agents" in text_of(app)
+        await pilot.press("x")
+        assert "no profile matches" in rows_of(app)[1]
+        await pilot.press("escape")
+        assert len(mix.found) == 10
+        assert isinstance(app.screen, FanOutDialog), "escape clears the filter first"
+        await pilot.press("ctrl+s")
+        await until(pilot, lambda: any(call[0] == "fanout" for call in app.worker.asked))
+        assert app.worker.asked[-1][-1]["mix"] == (("agentb", 3), ("agentd", 2))
+
+    on_stage(go)
+
+
+def test_the_numbers_of_profiles_can_be_clicked() -> None:
+    async def go(app: StageApp, pilot: Pilot[None]) -> None:
+        await pilot.press("f")
+        mix = app.screen.query_one(ProfileMix)
+        await until(pilot, lambda: len(mix.found) == 4)
+        await pilot.click(ProfileMix, offset=(5, 2))
+        await pilot.click(ProfileMix, offset=(5, 2))
+        await pilot.click(ProfileMix, offset=(1, 1))
+        assert mix.counts == (("claude", 2), ("codex", 2))
+        assert "start 4 agents" in text_of(app)
+
+    on_stage(go)
+
+
+def test_the_profile_of_a_new_agent_is_picked_from_a_list_or_any_command() -> None:
+    async def go(app: StageApp, pilot: Pilot[None]) -> None:
+        app.worker.known["project_info"] = MANY
+        await pilot.press("n")
+        await until(pilot, lambda: "agentb; or any other profile or command" in text_of(app))
+        app.screen.query_one("#profile", Input).focus()
+        await pilot.press("down")
+        await until(pilot, lambda: isinstance(app.screen, ProfilePicker))
+        assert "gemini          not installed: npm i -g @google/gemini-cli" in text_of(app)
+        await pilot.press(*"agentd", "enter")
+        await until(pilot, lambda: isinstance(app.screen, NewAgentDialog))
+        assert app.screen.query_one("#profile", Input).value == "agentd"
+        await pilot.press("down")
+        await until(pilot, lambda: isinstance(app.screen, ProfilePicker))
+        await pilot.press(*"my-tool -v")
+        await until(pilot, lambda: "↵ uses 'my-tool -v' as a command" in text_of(app))
+        await pilot.press("enter")
+        await until(pilot, lambda: isinstance(app.screen, NewAgentDialog))
+        assert app.screen.query_one("#profile", Input).value == "my-tool -v"
 
     on_stage(go)

@@ -44,11 +44,14 @@ from fleet_tui.tui.dialogs.bases import BasePicker
 from fleet_tui.tui.dialogs.confirm import Confirm, ConfirmInput
 from fleet_tui.tui.dialogs.crash import CrashDialog
 from fleet_tui.tui.dialogs.dialog import Dialog
+from fleet_tui.tui.dialogs.draft_dialog import DraftDialog
 from fleet_tui.tui.dialogs.fan_out import FanOutDialog
 from fleet_tui.tui.dialogs.form import Form
 from fleet_tui.tui.dialogs.help import HelpDialog
 from fleet_tui.tui.dialogs.logs import LogScreen
 from fleet_tui.tui.dialogs.new_agents import MultiDialog, NewAgentDialog
+from fleet_tui.tui.dialogs.picker import Picker
+from fleet_tui.tui.dialogs.profile_field import ProfilePicker
 from fleet_tui.tui.dialogs.progress import ProgressDialog
 from fleet_tui.tui.dialogs.prompt import PromptDialog
 from fleet_tui.tui.dialogs.queue import QueueDialog, Waiting
@@ -157,6 +160,9 @@ SCREENS: dict[type[Screen[Any]], Callable[[], Screen[Any]]] = {
     NewAgentDialog: lambda: NewAgentDialog(PLACE, [EVIL], nothing, fleet_states.NOW),
     MultiDialog: lambda: MultiDialog(PLACE, nothing, fleet_states.NOW),
     ProgressDialog: progress,
+    ProfilePicker: lambda: ProfilePicker(
+        [AgentProgram(EVIL, EVIL, EVIL, EVIL), AgentProgram(EVIL, "", EVIL)]
+    ),
     PromptDialog: lambda: PromptDialog(AGENTS, [EVIL], EVIL),
     QueueDialog: lambda: QueueDialog(
         AGENTS[0], [Receipt("r", "a", EVIL, "refused", EVIL)], [Waiting("i", EVIL)]
@@ -168,7 +174,9 @@ SCREENS: dict[type[Screen[Any]], Callable[[], Screen[Any]]] = {
 }
 NOT_SHOWN = {
     Dialog: "what the others are made of",
+    DraftDialog: "what the others are made of",
     Form: "what the others are made of",
+    Picker: "what the others are made of",
     Dashboard: "shown below, in several sizes",
     HelpDialog: "has our own words only",
 }
@@ -253,6 +261,7 @@ MADE_OF = {"ErrorBoundary", "LineView", "Dialog", "Form", "Scrolled"}
 UNSEEN = {
     "KeyColumns": "our own words only",
     "AllKeys": "our own words only",
+    "PickerRows": "what the lists of pickers are made of",
     "TooSmall": "our own words only",
     "WhichKey": "our own words only",
 }

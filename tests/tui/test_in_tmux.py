@@ -138,6 +138,6 @@ def test_a_dashboard_killed_during_a_fan_out_leaves_whole_agents_and_the_next_on
     try:
         again.wait_for("3 agents")
         again.keys("q")
-        again.wait_for("3 agents go on")
+        again.wait_for("3 agents keep running")
     finally:
         again.tmux("kill-server")

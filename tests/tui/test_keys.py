@@ -56,8 +56,8 @@ def test_a_user_may_give_an_action_other_keys_or_none() -> None:
         ({"leader": ["ctrl+q"]}, ("leader", "leave")),
         ({"flyy": ["n"]}, ("no action 'flyy'",)),
         ({"zoom": ["hyper+q"]}, ("'hyper+q' is not a key",)),
-        ({"leave": ["escape"]}, ("what agents need",)),
-        ({"leave": ["q"]}, ("what agents need",)),
+        ({"leave": ["escape"]}, ("needed by agents",)),
+        ({"leave": ["q"]}, ("needed by agents",)),
         ({"leave": []}, ("cannot be without a key",)),
     ],
 )

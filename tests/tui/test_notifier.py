@@ -246,7 +246,7 @@ def test_a_command_is_run_with_title_and_text_and_a_muted_batch_is_quiet(
             assert json.loads(told.read_text()) == ["b has an error", "it's `broken`, $(x)"]
             told.unlink()
             await driven.press("N")
-            assert "are muted until you leave" in driven.toasts()
+            assert "are muted until you quit" in driven.toasts()
             driven.app.app_focus = False
             second.say("done")
             first.say("done")

@@ -184,7 +184,7 @@ def test_help_says_the_way_out_before_anything_else() -> None:
 def test_a_dashboard_that_does_not_fit_says_so_and_returns_when_it_fits(state: FleetState) -> None:
     async def go(app: StageApp, pilot: Pilot[None]) -> None:
         await until(pilot, lambda: "20×6 is too small" in text_of(app))
-        assert "it takes 30×10" in text_of(app)
+        assert "it needs 30×10" in text_of(app)
         assert "fleet" not in text_of(app)
         await pilot.resize_terminal(80, 24)
         await until(pilot, lambda: " LIST " in text_of(app) and "too small" not in text_of(app))

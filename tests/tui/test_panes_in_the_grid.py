@@ -76,7 +76,7 @@ def test_the_list_looks_back_by_pages_and_copy_mode_says_that_it_has_the_keys(
             assert driven.text().count("esc leave") == driven.text().count("v select") == 1, "said once"
             await driven.press("v", "dollar_sign")
             await driven.until(lambda: " COPY   y copy" in driven.text(), "what a selection is for")
-            assert "esc drop the selection" in driven.text()
+            assert "esc clear the selection" in driven.text()
             await driven.press("y")
             await driven.until(lambda: driven.app.clipboard == "line 123")
             await driven.until(lambda: " LIST " in driven.text())

@@ -168,6 +168,7 @@ class Requests:
         client.answer(
             message,
             lines=self._screen.text(),
+            joined=self._screen.lines(),
             cursor=[cursor.x, cursor.y],
             alternate=self._screen.modes.alternate,
             log=self._log.end,

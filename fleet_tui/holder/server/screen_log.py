@@ -55,7 +55,7 @@ class ScreenLog:
         self.write_lines()
         self.has_screen = True
         is_alternate = self._screen.modes.alternate
-        self._lines.append(self._settled.rest() if is_alternate else _trimmed(self._screen.text()))
+        self._lines.append(self._settled.rest() if is_alternate else self._screen.lines())
         frames.look()
         with contextlib.suppress(OSError):
             data = b"".join(frames.full(Viewer(kind="reader")))
@@ -65,11 +65,3 @@ class ScreenLog:
                 os.write(descriptor, data)
             finally:
                 os.close(descriptor)
-
-
-def _trimmed(lines: list[str]) -> list[str]:
-    """Without the blank lines at the bottom."""
-    end = len(lines)
-    while end and not lines[end - 1].strip():
-        end -= 1
-    return lines[:end]

@@ -37,6 +37,7 @@ from fleet_tui.terminal.emulator.native import (
     demand,
     ffi,
     has_mode,
+    is_wrapped,
     lib,
     matches,
     new,
@@ -54,6 +55,7 @@ from fleet_tui.terminal.input_events import KeyEvent, MouseEvent
 
 MIN_COLS, MIN_ROWS, MAX_SIDE = 10, 3, 1000
 MIN_SCROLLBACK = 1000
+_LONGEST_LINE = 100  # rows above the screen that belong to its first line
 
 _CLIPBOARD_BYTES = 1 << 20
 _REPORT_BYTES = 4096
@@ -334,6 +336,24 @@ class Screen:
         text = plain_text(self._terminal, lib.GHOSTTY_POINT_TAG_ACTIVE, (0, 0), end, unwrap=False)
         lines = [line.rstrip() for line in text.split("\n")]
         return lines + [""] * (self._rows - len(lines))
+
+    def lines(self) -> list[str]:
+        """The lines on the screen as the program printed them, without blank ones at the end.
+
+        Rows that the terminal wrapped are joined, and a line that begins above the screen is whole. A full-screen program
+        draws rows, not lines: its rows stay as they are.
+        """
+        if self._is_alternate:
+            found = self.text()
+            while found and not found[-1]:
+                found.pop()
+            return found
+        top = first = self.history_size
+        while first > max(0, top - _LONGEST_LINE) and is_wrapped(self._terminal, first - 1):
+            first -= 1
+        end = self._cols - 1, top + self._rows - 1
+        text = plain_text(self._terminal, lib.GHOSTTY_POINT_TAG_SCREEN, (0, first), end, unwrap=True)
+        return [line.rstrip() for line in text.split("\n")] if text else []
 
     def painted(self, y: int) -> Row:
         """A row as it is now, with its styles. Does not affect what `update` reports."""

@@ -11,10 +11,12 @@ from typing import Any
 from textual.screen import Screen
 from textual.widget import Widget
 
+from fleet_tui.faces.form_drafts import FormDrafts
 from fleet_tui.tui.actions import ACTIONS
 from fleet_tui.tui.dashboard.agent_actions import AgentActions
 from fleet_tui.tui.dashboard.away_actions import AwayActions
 from fleet_tui.tui.dashboard.display import Display
+from fleet_tui.tui.dashboard.draft_keeper import DraftKeeper
 from fleet_tui.tui.dashboard.end_actions import EndActions
 from fleet_tui.tui.dashboard.fleet_actions import FleetActions
 from fleet_tui.tui.dashboard.fleet_view import FleetView
@@ -51,6 +53,7 @@ class ActionGroups:
         panes: int,
         run: Callable[[str, str], None],
         forget_hint: Callable[[], None],
+        drafts: FormDrafts,
     ) -> None:
         self._screen = screen
         self._view = view
@@ -78,15 +81,17 @@ class ActionGroups:
         self.leader = LeaderActions(self.list, self.typing)
         self.scrollback = ScrollbackActions(self._selected_pane, self._focused_pane)
         outside = ExternalPrograms(display, self.typing.stop_if_typing)
-        self.agent = AgentActions(view, display, requests, outside)
+        kept = DraftKeeper(display, drafts)
+        self.agent = AgentActions(view, display, requests, outside, kept)
         self.fleet = FleetActions(view, display, requests, outside)
-        self.start = StartActions(view, display, requests, trust, prompts)
+        self.start = StartActions(view, display, requests, trust, prompts, kept)
         self.end = EndActions(view, display, requests, trust, self.start.select_when_listed)
         self.prompts = PromptActions(
             view,
             display,
             requests,
             prompts,
+            kept,
             type_to_selected=self.typing.type,
             explain=self.agent.why,
             beside_selected=self._beside_selected,

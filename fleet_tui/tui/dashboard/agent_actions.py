@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fleet_tui import selection
+from fleet_tui.errors import FleetError
 from fleet_tui.models import Agent
+from fleet_tui.system.editor import editor
+from fleet_tui.tui.dashboard import shell_program
 from fleet_tui.tui.dashboard.display import Display
+from fleet_tui.tui.dashboard.draft_keeper import DraftKeeper
 from fleet_tui.tui.dashboard.fleet_view import FleetView
 from fleet_tui.tui.dashboard.outside import FLEET, ExternalPrograms
 from fleet_tui.tui.dashboard.worker_requests import WorkerRequests, names_of
 from fleet_tui.tui.dialogs.confirm import ConfirmInput
-from fleet_tui.tui.dialogs.external_editor import editor
 from fleet_tui.tui.dialogs.logs import LogScreen
 from fleet_tui.tui.dialogs.why import WhyDialog, WrongDialog
 from fleet_tui.tui.widgets.lines import clean
@@ -27,12 +31,18 @@ class AgentActions:
     """One agent."""
 
     def __init__(
-        self, view: FleetView, display: Display, requests: WorkerRequests, outside: ExternalPrograms
+        self,
+        view: FleetView,
+        display: Display,
+        requests: WorkerRequests,
+        outside: ExternalPrograms,
+        drafts: DraftKeeper,
     ) -> None:
         self._view = view
         self._display = display
         self._requests = requests
         self._outside = outside
+        self._drafts = drafts
         self._seen: set[str] = set()
 
     def mark_seen(self, agent: Agent) -> None:
@@ -61,7 +71,7 @@ class AgentActions:
     def _report_wrong(self, agent: Agent) -> None:
         async def work(right: str, kind: str) -> None:
             file: Path = await self._requests.call("report_wrong", agent.id, right, kind)
-            self._display.notify(clean(str(file)), title="saved, for a test", timeout=8)
+            self._display.notify(clean(str(file)), title="saved for a test case", timeout=8)
 
         self._display.open(
             WrongDialog(agent),
@@ -87,7 +97,10 @@ class AgentActions:
     def shell(self) -> None:
         agent = self._view.agent
         if agent is not None:
-            self._outside.run(lambda: [os.environ.get("SHELL") or "/bin/sh"], agent.worktree)
+            leave = self._display.keymap.of("leave")
+            self._outside.run(
+                lambda: shell_program.command(_shell(), clean(agent.name), leave), agent.worktree
+            )
 
     def editor(self) -> None:
         agent = self._view.agent
@@ -114,16 +127,13 @@ class AgentActions:
             self._display.warn("no agent selected")
             return
 
-        def rename(name: str | None) -> None:
-            if name and name != agent.name:
+        def rename(name: str) -> None:
+            if name != agent.name:
                 self._requests.ask(f"renamed {agent.name} to {name}", "rename", agent.id, name)
 
-        self._display.open(
-            ConfirmInput(
-                "Rename", "The branch keeps its name.", label="name", value=agent.name, does="rename"
-            ),
-            rename,
-        )
+        says = "The branch keeps its name."
+        question = ConfirmInput("Rename", says, label="name", value=agent.name, does="rename")
+        self._drafts.open(f"rename {agent.id}", question, rename)
 
     def move(self) -> None:
         """Move the marked agents to another batch."""
@@ -133,19 +143,27 @@ class AgentActions:
             return
         batches = self._batches(targets[0].project)
 
-        def move(name: str | None) -> None:
-            if name:
-                batch = batches.get(name, name)
-                ids = [agent.id for agent in targets]
-                self._requests.ask(f"moved {names_of(targets)} to {name}", "move_to_batch", ids, batch)
-                self._view.unmark()
+        ids = [agent.id for agent in targets]
 
-        says = f"A new name makes a new batch. There are: {', '.join(batches)}"
+        def move(name: str) -> None:
+            batch = batches.get(name, name)
+            self._requests.ask(f"moved {names_of(targets)} to {name}", "move_to_batch", ids, batch)
+            self._view.unmark()
+
+        says = f"A new name creates a batch. Existing ones: {', '.join(batches)}"
         of_first = targets[0].batch
         here = next((name for name, batch in batches.items() if batch == of_first), of_first)
-        self._display.open(ConfirmInput("Move to batch", says, label="batch", value=here, does="move"), move)
+        question = ConfirmInput("Move to batch", says, label="batch", value=here, does="move")
+        self._drafts.open(f"move {' '.join(sorted(ids))}", question, move)
 
     def _batches(self, project: str) -> dict[str, str]:
         """The batches of a project by their names in the list; by their ids where two have the same name."""
         named = selection.batch_names(self._view.state.agents)
         return {name: batch for (place, batch), name in named.items() if place == project}
+
+
+def _shell() -> str:
+    shell = os.environ.get("SHELL") or "/bin/sh"
+    if shutil.which(shell) is None:
+        raise FleetError(f"there is no {shell}", hint="set SHELL to a shell that is installed")
+    return shell

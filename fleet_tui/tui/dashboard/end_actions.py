@@ -68,8 +68,8 @@ class EndActions:
     def stop(self) -> None:
         living = [agent for agent in self._view.targets if not agent.has_ended]
         if not living:
-            self._display.warn("it has ended already" if self._view.targets else "no agent selected")
-        elif self.second_press.confirms("stop", living, f"stop {_count(living)}; the work stays"):
+            self._display.warn("it has already ended" if self._view.targets else "no agent selected")
+        elif self.second_press.confirms("stop", living, f"stop {_count(living)}; its worktree stays"):
             self._end(f"stopped {names_of(living)}", "stop", living)
             self._view.unmark()
 
@@ -87,7 +87,7 @@ class EndActions:
         if not targets:
             self._display.warn("no agent selected")
         elif self.second_press.confirms(
-            "kill", targets, f"{_several(targets)}to trash; {_branches(targets)} kept"
+            "kill", targets, f"move {_several(targets)}to trash; {_branches(targets)} kept"
         ):
             undo = self._display.keymap.shown("undo")
             done = f"killed {names_of(targets)}; {_branches(targets)} kept, {undo} undoes it"
@@ -120,7 +120,7 @@ class EndActions:
     def revive(self) -> None:
         ended = [agent for agent in self._view.targets if agent.has_ended]
         if not ended:
-            self._display.warn("it is running" if self._view.targets else "no agent selected")
+            self._display.warn("it is already running" if self._view.targets else "no agent selected")
             return
         ids = [agent.id for agent in ended]
 
@@ -161,7 +161,7 @@ class EndActions:
         )
         self._display.open(
             question,
-            lambda typed: self._requests.ask("the fleet is stopped", "stop_all") if typed else None,
+            lambda typed: self._requests.ask("stopped all agents", "stop_all") if typed else None,
         )
 
 

@@ -8,7 +8,13 @@ from fleet_tui.tui.actions import in_context
 from fleet_tui.tui.keys import Keymap, show
 from fleet_tui.tui.widgets.footer import Footer, FooterKey
 
-FILTER_KEYS = (("↵", "keep"), ("esc", "clear"), ("s:", "status"), ("b:", "batch"), ("a:", "agent"))
+FILTER_KEYS = (
+    ("↵", "keep"),
+    ("esc", "clear"),
+    ("s:idle", "status"),
+    ("b:name", "batch"),
+    ("a:claude", "profile"),
+)
 COPY_KEYS = (
     ("v", "select"),
     ("/", "search"),
@@ -16,7 +22,7 @@ COPY_KEYS = (
     ("g G", "first, last"),
     ("esc", "leave"),
 )
-SELECT_KEYS = (("y", "copy"), ("/", "search"), ("n N", "older, newer"), ("esc", "drop the selection"))
+SELECT_KEYS = (("y", "copy"), ("/", "search"), ("n N", "older, newer"), ("esc", "clear the selection"))
 TOUR_KEY, INIT_KEY, BEGIN_KEY = "t", "c", "i"
 """Keys of the first screen, where no agent needs them."""
 
@@ -57,6 +63,11 @@ class FooterKeys:
             (f"{leader} {keymap.shown('leader-zoom')}", "zoom"),
         ]
 
+    def demo(self) -> str:
+        """What the demo says before the first key."""
+        answer, begin, help_key = (self._keymap.shown(name) for name in ("answer", "type", "help"))
+        return f"demo: press {answer} to answer, {begin} to type, {help_key} for help"
+
     def welcome(self) -> dict[str, str]:
         """The keys of the first screen, by what they start."""
         keys = {name: self._keymap.shown(name) for name in ("new", "fan-out")}
@@ -68,6 +79,6 @@ class FooterKeys:
         entries = [(keys["new"], "new agent"), (keys["fan-out"], "fan-out")] if can_start else []
         if project is not None and project.can_prepare:
             entries.append((BEGIN_KEY, "make a repository"))
-        entries += [(TOUR_KEY, "tour with scripted agents"), (keymap.shown("palette"), "palette")]
+        entries += [(TOUR_KEY, "demo"), (keymap.shown("palette"), "palette")]
         entries.append((keymap.shown("quit"), "quit"))
         footer.show_list(entries, (keymap.shown("help"), "help"))

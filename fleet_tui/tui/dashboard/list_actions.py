@@ -90,7 +90,7 @@ class ListActions:
         agent = self._view.agent
         if agent is not None:
             is_muted = self._view.toggle_mute((agent.project, agent.batch))
-            now = "muted until you leave" if is_muted else "on again"
+            now = "muted until you quit" if is_muted else "on again"
             self._display.notify(f"notices of {clean(agent.batch)} are {now}")
 
     def toggle_order(self) -> None:

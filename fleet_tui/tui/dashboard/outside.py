@@ -31,7 +31,7 @@ class ExternalPrograms:
         self._stop_typing()
         try:
             run_in_terminal(
-                display.app, command(), folder, advice="set EDITOR or SHELL to a program that is installed"
+                display.app, command(), folder, advice="set EDITOR to an editor that is installed"
             )
         except FleetError as error:
             display.show_error(error)

@@ -8,6 +8,7 @@ from typing import Any
 from fleet_tui.fleet.prompts import AgentPrompts
 from fleet_tui.models import Agent, Receipt, ReceiptState, Status
 from fleet_tui.tui.dashboard.display import Display
+from fleet_tui.tui.dashboard.draft_keeper import DraftKeeper
 from fleet_tui.tui.dashboard.fleet_view import FleetView
 from fleet_tui.tui.dashboard.start_actions import PromptHistory
 from fleet_tui.tui.dashboard.worker_requests import WorkerRequests, names_of
@@ -15,6 +16,9 @@ from fleet_tui.tui.dialogs.answer import OPEN, WHY, AnswerDialog
 from fleet_tui.tui.dialogs.prompt import PromptDialog
 from fleet_tui.tui.dialogs.queue import QueueDialog, Waiting
 from fleet_tui.tui.widgets.lines import clean
+
+PROMPT = "prompt"
+"""The field of the dialog that has the text."""
 
 
 class PromptActions:
@@ -26,6 +30,7 @@ class PromptActions:
         display: Display,
         requests: WorkerRequests,
         prompts: PromptHistory,
+        drafts: DraftKeeper,
         *,
         type_to_selected: Callable[[], None],
         explain: Callable[[], None],
@@ -35,6 +40,7 @@ class PromptActions:
         self._display = display
         self._requests = requests
         self._prompts = prompts
+        self._drafts = drafts
         self._type_to_selected = type_to_selected
         self._explain = explain
         self._beside_selected = beside_selected
@@ -47,24 +53,33 @@ class PromptActions:
             self._display.warn("no running agent selected")
             return
 
-        def send(prompt: tuple[str, bool, bool] | None) -> None:
-            if prompt is not None:
-                self._requests.start(self._send(targets, *prompt))
+        form = f"prompt {' '.join(sorted(agent.id for agent in targets))}"
+
+        def send(prompt: tuple[str, bool, bool]) -> None:
+            # Until it is sent, it is still a draft.
+            self._drafts.keep(form, {PROMPT: prompt[0]})
+            self._requests.start(self._send(form, targets, *prompt))
 
         def ask_rules(dialog: PromptDialog) -> None:
             self._requests.start(self._load_rules(dialog, sorted({agent.profile for agent in targets})))
 
-        self._display.open(PromptDialog(targets, self._prompts.prompts(), text, ask_rules), send)
+        if text and (before := self._drafts.text(form, PROMPT)):
+            self._drafts.keep(form, {PROMPT: f"{before}\n{text}"})
+        dialog = PromptDialog(targets, self._prompts.prompts(), text, ask_rules, is_new=True)
+        self._drafts.open(form, dialog, send)
 
     async def _load_rules(self, dialog: PromptDialog, profiles: Sequence[str]) -> None:
         dialog.know(await self._requests.call("profiles.text_rules", profiles))
 
-    async def _send(self, targets: Sequence[Agent], text: str, now: bool, command: bool = False) -> None:
+    async def _send(
+        self, form: str, targets: Sequence[Agent], text: str, now: bool, command: bool = False
+    ) -> None:
         self._prompts.add(text)
         more: dict[str, Any] = {"command": True} if command else {}
         receipts: list[Receipt] = await self._requests.call(
             "prompts.deliver", [agent.id for agent in targets], text, now=now, **more
         )
+        self._drafts.forget(form)
         refused = [receipt for receipt in receipts if receipt.state == ReceiptState.REFUSED]
         taken = [agent for agent, receipt in zip(targets, receipts, strict=True) if receipt not in refused]
         reasons = {receipt.reason for receipt in receipts if receipt.state == ReceiptState.QUEUED}
@@ -72,7 +87,7 @@ class PromptActions:
         if taken:
             who = names_of(taken)
             why = f" ({reasons.pop()})" if len(reasons) == 1 and reasons != {""} else ""
-            words = f"queued: {who} gets it when idle{why}" if reasons or why else f"sent to {who}"
+            words = f"queued for {who} until idle{why}" if reasons or why else f"sent to {who}"
             self._display.notify(f"{words}; {notes}" if notes else words)
         if refused:
             who = names_of([agent for agent in targets if agent not in taken])
@@ -99,14 +114,14 @@ class PromptActions:
             return
         what, waiting = chosen
         if what == "cancel":
-            self._requests.ask("prompt cancelled", "prompts.cancel", agent.id, waiting.id)
+            self._requests.ask("prompt canceled", "prompts.cancel", agent.id, waiting.id)
             return
 
-        def reword(prompt: tuple[str, bool, bool] | None) -> None:
-            if prompt is not None:
-                self._requests.ask("prompt changed", "prompts.reword", agent.id, waiting.id, prompt[0])
+        def reword(prompt: tuple[str, bool, bool]) -> None:
+            self._requests.ask("prompt changed", "prompts.reword", agent.id, waiting.id, prompt[0])
 
-        self._display.open(PromptDialog([agent], self._prompts.prompts(), waiting.text), reword)
+        dialog = PromptDialog([agent], self._prompts.prompts(), waiting.text)
+        self._drafts.open(f"reword {waiting.id}", dialog, reword)
 
     # ── answers ─────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -118,7 +133,7 @@ class PromptActions:
             key=lambda agent: agent.status_since,
         )
         if not waiting:
-            self._display.notify("no agent waits for an answer")
+            self._display.notify("no agent is waiting for an answer")
             return
         agent = view.agent if view.agent in waiting else waiting[0]
         view.select(agent.id)
@@ -130,10 +145,11 @@ class PromptActions:
 
     def _open_answer(self, agent: Agent) -> None:
         dialog = AnswerDialog(agent, self._display.now, self._beside_selected)
-        self._display.open(dialog, lambda chosen: self._answered(agent, chosen))
+        asked = agent.evidence.text if agent.evidence is not None else ""
+        self._drafts.open(f"answer {agent.id} {asked}", dialog, lambda chosen: self._answered(agent, chosen))
 
-    def _answered(self, agent: Agent, chosen: tuple[str, str] | None) -> None:
-        what, choice = chosen or ("", "")
+    def _answered(self, agent: Agent, chosen: tuple[str, str]) -> None:
+        what, choice = chosen
         if what == OPEN:
             self._type_to_selected()
         elif what == WHY:
@@ -153,4 +169,6 @@ class PromptActions:
             dialog.dismiss(None)
         elif dialog.is_outdated(agent):
             dialog.dismiss(None)
-            self._display.notify("open it again", title=f"{clean(agent.name)} asks something else now")
+            self._display.notify(
+                "open the question again", title=f"{clean(agent.name)} asks something else now"
+            )

@@ -16,6 +16,7 @@ from textual.binding import Binding, BindingsMap
 from textual.containers import Container, Vertical
 from textual.screen import Screen
 
+from fleet_tui.faces.form_drafts import FormDrafts
 from fleet_tui.models import FleetState, Status
 from fleet_tui.tui.actions import BY_ID, in_context
 from fleet_tui.tui.dashboard.action_groups import ActionGroups
@@ -62,6 +63,8 @@ class Dashboard(ErrorBoundary, Screen[None]):
         clock: Callable[[], float] = time.time,
         panes: int = 0,
         has_motion: bool = True,
+        drafts: FormDrafts | None = None,
+        is_demo: bool = False,
     ) -> None:
         super().__init__()
         self.keymap = keymap
@@ -75,11 +78,20 @@ class Dashboard(ErrorBoundary, Screen[None]):
         self._tick = 0
         self._selected_at = 0.0
         self._strange_letters = 0
+        self._note = FooterKeys(keymap).demo() if is_demo else ""
+        """In the header: the first keys of the demo, until one is pressed."""
         self._hint: Line = ()
         self._bindings = _bindings(keymap)
         display = Display(self, keymap, clock, redraw=self.show, hint=self.show_hint)
         self.groups = groups = ActionGroups(
-            self, self.view, display, worker, panes=panes, run=self.action_run, forget_hint=self.forget_hint
+            self,
+            self.view,
+            display,
+            worker,
+            panes=panes,
+            run=self.action_run,
+            forget_hint=self.forget_hint,
+            drafts=drafts or FormDrafts(),
         )
         self._handlers = groups.handlers()
         self._welcome_handlers: dict[str, Callable[[], None]] = {
@@ -98,7 +110,7 @@ class Dashboard(ErrorBoundary, Screen[None]):
             with Vertical(id="side"):
                 with SideFrame(id="list"):
                     yield FleetList(id="agents")
-                    yield Input(placeholder="words, or s:status b:batch a:agent", id="filter")
+                    yield Input(placeholder="words, s:status, b:batch, a:profile", id="filter")
                 with SideFrame(id="detail"):
                     yield Detail(id="about")
             yield PaneGrid(self._live_panes, id="panes")
@@ -119,7 +131,7 @@ class Dashboard(ErrorBoundary, Screen[None]):
         now = self._clock()
         view = self.view
         self.set_class(view.is_empty, "empty")
-        self.query_one(Header).show(view.state, view.live, now)
+        self.query_one(Header).show(view.state, view.live, now, note=self._note)
         if view.is_empty:
             self.query_one(Welcome).show(view.project, FooterKeys(self.keymap).welcome())
             self._show_footer()
@@ -150,7 +162,7 @@ class Dashboard(ErrorBoundary, Screen[None]):
         what, marks = self.view.shown.filter, len(self.view.marked)
         order: Line = ((f"by {self.view.shown.order}", "muted"),)
         if not what.is_empty:
-            said = " ".join(filter(None, ("needing you" if what.needing_only else "", clean(what.text))))
+            said = " ".join(filter(None, ("need you" if what.needing_only else "", clean(what.text))))
             order = ((f"/ {said}", "accent"),)
         marked: Line = ((f"  {marks} marked", "bold accent"),) if marks else ()
         frame.title((("Fleet", "bold foreground"), *marked), order)
@@ -297,6 +309,7 @@ class Dashboard(ErrorBoundary, Screen[None]):
     def action_run(self, action: str, chord: str = "") -> None:
         """Run an action of the table."""
         self._strange_letters = 0
+        self._note = "demo" if self._note else ""
         if self.view.is_empty and chord in self._welcome_handlers:
             self._welcome_handlers[chord]()
             return
@@ -322,7 +335,9 @@ class Dashboard(ErrorBoundary, Screen[None]):
         elif self.view.is_empty and event.key in self._welcome_handlers:
             self._welcome_handlers[event.key]()
         elif event.key in ("ctrl+c", "ctrl+q"):
-            self.notify(f"{self.keymap.shown('quit')} quits; agents go on", title="Nothing was stopped")
+            self.notify(
+                f"{self.keymap.shown('quit')} quits; agents keep running", title="Nothing was stopped"
+            )
         elif event.is_printable:
             self._count_strange_letter()
 

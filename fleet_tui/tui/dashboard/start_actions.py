@@ -10,6 +10,7 @@ from fleet_tui.fast_dataclasses import replace
 from fleet_tui.fleet.project_info import ProjectInfo
 from fleet_tui.models import Agent
 from fleet_tui.tui.dashboard.display import Display
+from fleet_tui.tui.dashboard.draft_keeper import DraftKeeper
 from fleet_tui.tui.dashboard.fleet_view import FleetView
 from fleet_tui.tui.dashboard.trust_gate import TrustGate
 from fleet_tui.tui.dashboard.worker_requests import WorkerRequests
@@ -52,19 +53,21 @@ class StartActions:
         requests: WorkerRequests,
         trust: TrustGate,
         prompts: PromptHistory,
+        drafts: DraftKeeper,
     ) -> None:
         self._view = view
         self._display = display
         self._requests = requests
         self._trust = trust
         self._prompts = prompts
+        self._drafts = drafts
 
     def new(self) -> None:
         if self._can_start():
             form = NewAgentDialog(
                 self._view.project, self._prompts.prompts(), self._requests.call, self._display.now
             )
-            self._open(form, self._create)
+            self._open("new", form, self._create)
 
     def fan_out(self) -> None:
         if self._can_start():
@@ -75,12 +78,12 @@ class StartActions:
                 self._display.now,
                 before=self._view.state.agents,
             )
-            self._open(form, self._fan_out)
+            self._open("fan-out", form, self._fan_out)
 
     def multi(self) -> None:
         if self._can_start():
             form = MultiDialog(self._view.project, self._requests.call, self._display.now)
-            self._open(form, self._multi)
+            self._open("multi", form, self._multi)
 
     def fork(self) -> None:
         """Start another agent from here, with a copy of the conversation."""
@@ -89,20 +92,18 @@ class StartActions:
             self._display.warn("no agent selected")
             return
 
-        def fork(name: str | None) -> None:
-            if name:
-                self._trust.ask_for(
-                    [agent],
-                    lambda own: self._launch(None, name, 1, "fork", agent.id, name, **own_settings(own)),
-                )
+        def fork(name: str) -> None:
+            self._trust.ask_for(
+                [agent],
+                lambda own: self._launch(None, name, 1, "fork", agent.id, name, **own_settings(own)),
+            )
 
         says = (
             f"A new agent from the last commit of {clean(agent.name)}, with a copy of its conversation. "
             "Uncommitted changes are not copied."
         )
-        self._display.open(
-            ConfirmInput("Fork", says, label="name", value=f"{agent.name}-fork", does="start it"), fork
-        )
+        question = ConfirmInput("Fork", says, label="name", value=f"{agent.name}-fork", does="start it")
+        self._drafts.open(f"fork {agent.id}", question, fork)
 
     # ── forms ───────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -114,9 +115,12 @@ class StartActions:
             return False
         return True
 
-    def _open(self, form: Form, on_wanted: Callable[[Form, Any], None]) -> None:
+    def _open(self, name: str, form: Form, on_wanted: Callable[[Form, Any], None]) -> None:
         form.on_wanted = lambda wanted: on_wanted(form, wanted)
         project = self._view.project
+        kept_as = f"{name} {project.project if project is not None else ''}".strip()
+        self._drafts.offer(kept_as, form)
+        form.on_started = lambda: self._drafts.forget(kept_as)
         if project is None or project.asked is None:
             self._show_form(form)
             return
@@ -173,7 +177,11 @@ class StartActions:
         if form is not None and form.own_settings:
             options["own_settings"] = True
         self._prompts.add(str(options.get("prompt", "")))
-        dialog = ProgressDialog(what, count, verb)
+        self._follow(ProgressDialog(what, count, verb), form, verb, *arguments, **options)
+
+    def _follow(
+        self, dialog: ProgressDialog, form: Form | None, verb: str, *arguments: Any, **options: Any
+    ) -> None:
 
         def closed(stop: bool | None) -> None:
             if stop:
@@ -181,8 +189,10 @@ class StartActions:
             if form is not None and dialog.has_failed:
                 form.come_back()
             elif form is not None:
+                form.on_started()
                 form.dismiss(None)
 
+        written = form.values() if form is not None else {}
         if form is not None:
             form.stand_back()
         self._display.open(dialog, closed)
@@ -191,6 +201,9 @@ class StartActions:
             try:
                 found = await self._requests.call(verb, *arguments, on_step=dialog.take, **options)
             except (FleetError, WorkerCrashed):
+                if form is not None:
+                    # The form is closed if the progress was.
+                    form.on_leave(written)
                 dialog.fail()
                 raise
             made: list[Agent] = [found] if isinstance(found, Agent) else found

@@ -146,7 +146,7 @@ def listen(text: str, *, is_told: bool = True) -> None:
 def begin(name: str) -> None:
     report("working")
     prompt = sys.argv[-1] if len(sys.argv) > 1 else ""
-    say(f"{BLUE}✻{OFF} {BOLD}{name}{OFF} {DIM}a scripted agent of the tour{OFF}")
+    say(f"{BLUE}✻{OFF} {BOLD}{name}{OFF} {DIM}a scripted agent of the demo{OFF}")
     say()
     say(f"{CYAN}❯{OFF} {prompt}", 0.5)
     say()

@@ -16,7 +16,7 @@ from fleet_tui.tui.widgets.lines import clean
 class GoneDialog(Dialog[None], inherit_bindings=False):
     """Closes on the chord that leaves typing and on no other key, which may have been meant for the agent."""
 
-    explains = "keys go nowhere"
+    explains = "keys have no effect"
 
     def __init__(self, name: str, leave: Sequence[str]) -> None:
         super().__init__()
@@ -24,7 +24,7 @@ class GoneDialog(Dialog[None], inherit_bindings=False):
         self._leave = leave
 
     def body(self) -> Iterable[Widget]:
-        said = "It was killed from another terminal. What is typed for it now does nothing."
+        said = "It was killed in another terminal. Keys that you type for it have no effect."
         yield Label(said, markup=False)
 
     def hints(self) -> Sequence[tuple[str, str]]:

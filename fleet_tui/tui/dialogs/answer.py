@@ -14,9 +14,10 @@ from textual.widget import Widget
 from fleet_tui.faces.wording import word
 from fleet_tui.models import Agent, PermissionRequest
 from fleet_tui.quantities import age
-from fleet_tui.tui.dialogs.dialog import LOW, NARROW, Dialog
+from fleet_tui.tui.dialogs.dialog import LOW, NARROW
+from fleet_tui.tui.dialogs.draft_dialog import DraftDialog
 from fleet_tui.tui.widgets.fields import Input, Static
-from fleet_tui.tui.widgets.lines import CHIP_HERE, Line, clean, content, wrap
+from fleet_tui.tui.widgets.lines import Line, clean, content, wrap
 from fleet_tui.tui.widgets.statuses import ROLES, glyph
 
 if TYPE_CHECKING:
@@ -34,14 +35,14 @@ MOST_PATHS = 6
 _PATH = re.compile(r"(/|~|\.\.?/)[^:*?]*|[\w./@+-]+/|[\w./@+-]*\w\.[A-Za-z]\w{0,7}|\.{1,2}")
 """Starts at the root, a home or here; or is a folder by its slash, or a file by its extension."""
 _SAYS = {
-    "permission": "It asks whether it may do this:",
-    "trust": "It asks whether this folder is to be trusted:",
+    "permission": "It asks for permission:",
+    "trust": "It asks whether to trust this folder:",
     "login": "It asks how to log in:",
     "menu": "A menu is open in its pane:",
 }
 
 
-class AnswerDialog(Dialog[tuple[str, str]]):
+class AnswerDialog(DraftDialog[tuple[str, str]]):
     """Returns ("answer", choice), ("open", "") for the pane, or ("why", "")."""
 
     def __init__(self, agent: Agent, now: float, place: Callable[[], tuple[int, int]] | None = None) -> None:
@@ -90,8 +91,9 @@ class AnswerDialog(Dialog[tuple[str, str]]):
             yield Static(content(((text, "bold"),)), classes="asked")
         else:
             yield from self._asked(text)
-        for place, (number, label) in enumerate(self._choices):
-            yield Static(content(_choice(number, clean(label), is_first=place == 0)), classes="choice")
+        for number, label in self._choices:
+            chip: Line = ((f" {number} ", "bold accent on field"), (f"  {clean(label)}", ""))
+            yield Static(content(chip), classes="choice")
         if self._takes_words:
             yield FreeTextInput(self._numbers, placeholder="type an answer of your own", id="words")
 
@@ -107,7 +109,7 @@ class AnswerDialog(Dialog[tuple[str, str]]):
             )
         else:
             yield Static(_SAYS.get(self._agent.status_detail, "It waits for an answer:"), classes="says")
-            yield Static(content(((text or "its pane shows what", "bold"),)), classes="block")
+            yield Static(content(((text or "see its pane", "bold"),)), classes="block")
         touches = ", ".join(touched(request, Path(self._agent.worktree)))
         facts = [("why", request.reason), ("touches", touches)]
         known = [(label, clean(said)) for label, said in facts if said and said != text]
@@ -130,7 +132,7 @@ class AnswerDialog(Dialog[tuple[str, str]]):
             return ((command, "bold"),)
         more = len(wrapped) - room + 1
         shown = "\n".join(wrapped[: room - 1])
-        return (shown, "bold"), (f"\n… {more} more lines; ↵ shows its pane", "muted")
+        return (shown, "bold"), (f"\n… {more} more lines; ↵ opens its pane", "muted")
 
     def on_mount(self) -> None:
         super().on_mount()
@@ -152,7 +154,13 @@ class AnswerDialog(Dialog[tuple[str, str]]):
         self.styles.align = ("left", "top")
         dialog.styles.margin = (max(1, min(y, self.size.height - dialog.outer_size.height - 1)), 0, 0, x)
 
+    @property
+    def _has_words(self) -> bool:
+        return self._takes_words and self.is_mounted and bool(self.query_one(Input).value)
+
     def hints(self) -> Sequence[tuple[str, str]]:
+        if self._has_words:
+            return ("↵", "send this answer"), ("esc", "keep draft")
         numbers = f"1–{len(self._choices)}" if len(self._choices) > 1 else "1"
         choose = ((numbers, "choose"),) if self._choices else ()
         return (*choose, ("↵", "open the pane"), ("esc", "later"))
@@ -161,8 +169,7 @@ class AnswerDialog(Dialog[tuple[str, str]]):
         return () if self._takes_words else (("e", "bold accent"), (" why", "muted"))
 
     def on_key(self, event: events.Key) -> None:
-        has_words = self._takes_words and self.query_one(Input).value
-        if has_words:
+        if self._has_words:
             return
         if event.key in ("up", "down"):
             self.query_one("#dialog").scroll_relative(y=1 if event.key == "down" else -1, animate=False)
@@ -229,8 +236,3 @@ def _from(path: str, worktree: Path) -> str:
     """Relative to the worktree."""
     inside = path.removeprefix(f"{worktree}/")
     return inside or path
-
-
-def _choice(number: str, label: str, *, is_first: bool) -> Line:
-    chip = (f" {number} ", CHIP_HERE if is_first else "bold accent on field")
-    return (chip, (f"  {label}", "bold" if is_first else ""))

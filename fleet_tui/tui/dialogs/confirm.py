@@ -9,6 +9,7 @@ from textual.binding import Binding
 from textual.widget import Widget
 
 from fleet_tui.tui.dialogs.dialog import Dialog, LabeledField, chip
+from fleet_tui.tui.dialogs.draft_dialog import DraftDialog
 from fleet_tui.tui.widgets.fields import Input, Label
 from fleet_tui.tui.widgets.lines import Line
 
@@ -37,7 +38,7 @@ class Confirm(Dialog[bool]):
         self.dismiss(True)
 
 
-class ConfirmInput(Dialog[str]):
+class ConfirmInput(DraftDialog[str]):
     """Returns one line; with `must_be`, accepts only that word."""
 
     BINDINGS = [Binding("enter", "accept", show=False, priority=True)]  # noqa: RUF012 - Textual's own way
@@ -63,10 +64,11 @@ class ConfirmInput(Dialog[str]):
 
     def on_mount(self) -> None:
         super().on_mount()
-        self.query_one(Input).focus()
+        field = self.query_one(Input)
+        field.focus()
 
     def hints(self) -> Sequence[tuple[str, str]]:
-        return (("esc", "cancel"),)
+        return (("esc", "cancel"),) if self._must_be else (self.leave_hint(),)
 
     def primary(self) -> Line:
         return chip("↵", self._does)

@@ -37,7 +37,7 @@ class CrashDialog(Dialog[None]):
     def body(self) -> Iterable[Widget]:
         yield Label(self._summary, markup=False)
         yield Static("\n".join(self._trace.rstrip().splitlines()[-LINES_SHOWN:]), markup=False, id="trace")
-        yield Label(f"all of it is in {self._file}", markup=False)
+        yield Label(f"full details: {self._file}", markup=False)
 
     def hints(self) -> Sequence[tuple[str, str]]:
-        return (("esc", "go on"),)
+        return (("esc", "continue"),)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import shlex
 import subprocess
 import tempfile
 from collections.abc import Sequence
@@ -12,22 +10,10 @@ from typing import Any
 
 from textual.app import App, SuspendNotSupported
 
-from fleet_tui.errors import FleetError, UsageError
+from fleet_tui.errors import FleetError
+from fleet_tui.system.editor import editor
 
 _ADVICE = "set EDITOR to an editor that is installed, and open fleet-tui again"
-
-
-def editor(usual: str = "") -> list[str]:
-    """Return the command of the user's editor; UsageError when there is none or it does not parse."""
-    name = "VISUAL" if os.environ.get("VISUAL") else "EDITOR"
-    said = os.environ.get(name) or usual
-    try:
-        command = shlex.split(said)
-    except ValueError as error:
-        raise UsageError(f"{name} is {said!r}: {error}", hint="close its quotes, and open fleet-tui again") from None  # fmt: skip
-    if not command:
-        raise UsageError("there is no $EDITOR", hint=_ADVICE)
-    return command
 
 
 def run_in_terminal(app: App[Any], command: Sequence[str], folder: str | None = None, *, advice: str) -> int:
@@ -42,7 +28,7 @@ def run_in_terminal(app: App[Any], command: Sequence[str], folder: str | None = 
             except OSError as error:
                 failure = error
     except SuspendNotSupported:
-        raise FleetError("this terminal cannot be lent to another program", hint="use another one") from None
+        raise FleetError("this terminal cannot run another program", hint="use another terminal") from None
     if failure is not None:
         raise FleetError(f"{command[0]} does not start: {failure.strerror}", hint=advice)
     return code
@@ -54,7 +40,7 @@ def edit(app: App[Any], text: str) -> str | None:
         file = Path(folder) / "prompt.md"
         file.write_text(text, encoding="utf-8")
         try:
-            code = run_in_terminal(app, [*editor("vi"), str(file)], advice=_ADVICE)
+            code = run_in_terminal(app, [*editor(), str(file)], advice=_ADVICE)
         except FleetError as error:
             app.notify(error.hint, title=error.message, severity="error", timeout=8)
             return None

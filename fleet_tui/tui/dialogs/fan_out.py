@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterable, Sequence
 
 from textual import on
@@ -11,13 +12,16 @@ from textual.widget import Widget
 
 from fleet_tui import names
 from fleet_tui.errors import FleetError
+from fleet_tui.faces.form_drafts import Values
 from fleet_tui.fleet.project_info import ProjectInfo
 from fleet_tui.models import Agent
 from fleet_tui.quantities import counted
 from fleet_tui.tui.dialogs.bases import Ask, BaseField
-from fleet_tui.tui.dialogs.dialog import LabeledField, chip
+from fleet_tui.tui.dialogs.dialog import LOW, LabeledField, chip
 from fleet_tui.tui.dialogs.fan_out_preview import FanOut, Preview
 from fleet_tui.tui.dialogs.form import Form
+from fleet_tui.tui.dialogs.profile_field import all_profiles
+from fleet_tui.tui.dialogs.profile_mix import HEAD_LINES, ProfileMix
 from fleet_tui.tui.widgets.fields import Input
 from fleet_tui.tui.widgets.lines import Line
 from fleet_tui.tui.widgets.prompt_area import PromptArea
@@ -25,7 +29,9 @@ from fleet_tui.tui.widgets.stepper import Stepper
 
 MOST = names.MAX_COUNT
 USUAL = 3
-PROFILES_SHOWN = 4
+OTHER_LINES, OTHER_LINES_LOW = 22, 13
+"""Lines of the dialog without the rows of profiles, and the same in a low terminal."""
+MOST_ROWS, LEAST_ROWS = 12, 3
 
 
 class FanOutDialog(Form):
@@ -61,31 +67,27 @@ class FanOutDialog(Form):
                 )
                 yield LabeledField("prefix", Input(placeholder="from the prompt", id="prefix"))
                 yield BaseField(self._project.branch, self._ask, self._now)
-                with LabeledField("profiles"), Vertical(id="mix"):
-                    yield from self._steppers()
+                yield LabeledField(
+                    "profiles", ProfileMix(all_profiles(self._project), USUAL, most=MOST, id="mix")
+                )
                 yield LabeledField(
                     "prompt", PromptArea(history=self._history, enter_sends=False, id="prompt")
                 )
             yield Preview(self._project, self._now, before=self._before, id="preview")
 
-    def _profiles(self) -> list[str]:
-        """The default profile first, unless it is not installed and another is. A shell is always available."""
-        usual = self._project.default_profile
-        installed = [program.name for program in self._project.programs if program.path]
-        first = usual if usual not in self._missing or not installed else installed[0]
-        found = [*([first] if first else []), *installed, "shell"]
-        return list(dict.fromkeys(found))[:PROFILES_SHOWN]
-
-    def _steppers(self) -> Iterable[Stepper]:
-        count = USUAL
-        for name in self._profiles():
-            note = "not installed" if name in self._missing else ""
-            yield Stepper(count, most=MOST, label=name, bar=6, note=note)
-            count = 0
-
     def on_mount(self) -> None:
         super().on_mount()
         self.call_after_refresh(self._preview)
+
+    def on_resize(self) -> None:
+        super().on_resize()
+        self._fit_profiles()
+
+    def _fit_profiles(self) -> None:
+        """As many rows as leave room for the other fields; the rest is scrolled to."""
+        others = OTHER_LINES_LOW if self.size.height < LOW else OTHER_LINES
+        rows = min(len(all_profiles(self._project)), MOST_ROWS, self.size.height - others)
+        self.query_one(ProfileMix).styles.height = HEAD_LINES + max(LEAST_ROWS, rows)
 
     def primary(self) -> Line:
         count = self.query_one("#count", Stepper).value
@@ -94,25 +96,18 @@ class FanOutDialog(Form):
     # ── counts ──────────────────────────────────────────────────────────────────────────────
 
     @on(Stepper.Changed)
-    def _counted(self, event: Stepper.Changed) -> None:
-        """Keep the count equal to the sum of the profiles: the first profile takes what the others leave."""
-        count, mix = self.query_one("#count", Stepper), self._mix_steppers()
-        if event.stepper is count and mix:
-            others = sum(stepper.value for stepper in mix[1:])
-            if others >= count.value:
-                for stepper in mix[1:]:
-                    stepper.value = 0
-                    stepper.redraw()
-                others = 0
-            mix[0].value = count.value - others
-            mix[0].redraw()
-        elif event.stepper is not count:
-            count.value = max(1, min(MOST, sum(stepper.value for stepper in mix)))
-            count.redraw()
+    def _counted(self) -> None:
+        """Keep the sum of the profiles equal to the count."""
+        self.query_one(ProfileMix).set_total(self.query_one("#count", Stepper).value)
         self._preview()
 
-    def _mix_steppers(self) -> list[Stepper]:
-        return list(self.query("#mix Stepper").results(Stepper))
+    @on(ProfileMix.Changed)
+    def _mixed(self) -> None:
+        """Keep the count equal to the sum of the profiles."""
+        count = self.query_one("#count", Stepper)
+        count.value = max(1, min(MOST, self.query_one(ProfileMix).total))
+        count.redraw()
+        self._preview()
 
     @on(Input.Changed)
     @on(PromptArea.Changed)
@@ -123,15 +118,26 @@ class FanOutDialog(Form):
 
     async def _show_project(self) -> None:
         self.query_one(Preview).take_project(self._project)
-        shown, wanted = self._mix_steppers(), list(self._steppers())
-        is_chosen = any(stepper.value for stepper in shown[1:])
-        if is_chosen or [_named(one) for one in shown] == [_named(one) for one in wanted]:
-            return
-        wanted[0].value = self.query_one("#count", Stepper).value
-        mix = self.query_one("#mix")
-        await mix.remove_children()
-        await mix.mount(*wanted)
+        self.query_one(ProfileMix).take(all_profiles(self._project))
+        self._fit_profiles()
         self._preview()
+
+    def values(self) -> Values:
+        """The profiles count only if they were chosen: the default may be another one next time."""
+        count, mix = self.query_one("#count", Stepper).value, self.query_one(ProfileMix)
+        chosen = {"mix": [list(one) for one in mix.counts]} if mix.is_chosen else {}
+        number = {"count": count} if count != USUAL else {}
+        return {**super().values(), **number, **chosen}
+
+    def fill(self, values: Values) -> None:
+        super().fill(values)
+        count, mix = self.query_one("#count", Stepper), self.query_one(ProfileMix)
+        # The draft may be of another version.
+        with contextlib.suppress(TypeError, ValueError):
+            mix.set_counts([(str(name), int(number)) for name, number in values.get("mix", [])])
+            count.value = max(1, min(MOST, int(values.get("count", USUAL))))
+        mix.set_total(count.value)
+        count.redraw()
 
     @on(BaseField.Known)
     def _found_base(self, event: BaseField.Known) -> None:
@@ -142,7 +148,7 @@ class FanOutDialog(Form):
         prefix = self.query_one("#prefix", Input).value.strip() or (
             names.prefix(prompt) if prompt.strip() else ""
         )
-        mix = tuple((stepper.label, stepper.value) for stepper in self._mix_steppers() if stepper.value)
+        mix = self.query_one(ProfileMix).counts
         count = self.query_one("#count", Stepper).value
         return FanOut(
             count,
@@ -168,7 +174,3 @@ class FanOutDialog(Form):
         if not self._can_run(*(name for name, _ in wanted.mix or (("", 0),))):
             return
         self.on_wanted(wanted)
-
-
-def _named(stepper: Stepper) -> tuple[str, str]:
-    return stepper.label, stepper.note

@@ -7,16 +7,17 @@ from typing import Any
 
 from fleet_tui.fleet.project_info import ProjectInfo
 from fleet_tui.tui.dialogs.bases import BaseField
-from fleet_tui.tui.dialogs.dialog import Dialog
+from fleet_tui.tui.dialogs.draft_dialog import DraftDialog
 from fleet_tui.tui.dialogs.external_editor import edit
 from fleet_tui.tui.widgets.lines import clean
 from fleet_tui.tui.widgets.prompt_area import PromptArea
 
 
-class Form(Dialog[None]):
+class Form(DraftDialog[None]):
     """Calls `on_wanted` with its contents. The caller closes it once the agents are started."""
 
     on_wanted: Callable[[Any], None] = staticmethod(lambda _: None)
+    on_started: Callable[[], None] = staticmethod(lambda: None)
     own_settings = False
     """Start agents with the user's own settings, without what the project asks for."""
 
@@ -32,9 +33,9 @@ class Form(Dialog[None]):
     def hints(self) -> Sequence[tuple[str, str]]:
         return (
             ("tab", "next field"),
-            ("ctrl+↑", "earlier"),
-            ("ctrl+e", "in your editor"),
-            ("esc", "cancel"),
+            ("ctrl+↑", "history"),
+            ("ctrl+e", "editor"),
+            self.leave_hint(),
         )
 
     def action_pick_base(self) -> None:

@@ -55,14 +55,14 @@ class HelpDialog(Dialog[None]):
         frame.styles.height = min(self.query_one(AllKeys).full_height + EDGES, self.size.height - 2)
 
     def titles(self) -> tuple[Line, Line]:
-        explains = "  in the list, and after the leader" if self.size.width >= ROOMY else ""
+        explains = "  in the list and after the leader key" if self.size.width >= ROOMY else ""
         return (("Keys", "bold foreground"), (explains, "muted")), ()
 
     def hints(self) -> Sequence[tuple[str, str]]:
         return ("↑↓", "scroll"), ("esc", "close")
 
     def primary(self) -> Line:
-        return (("[keys] in the config changes any of them", "muted"),) if self.size.width >= ROOMY else ()
+        return (("change them in the config, under [keys]", "muted"),) if self.size.width >= ROOMY else ()
 
     @on(Input.Changed)
     def _search(self, event: Input.Changed) -> None:
@@ -150,6 +150,6 @@ class AllKeys(LineView):
         leave = " or ".join(map(show, self._keymap.of("leave")))
         leader = self._keymap.shown("leader")
         return (
-            ("While you type, all keys go to the agent but ", "muted"), (leave, "bold accent"), (", and ", "muted"),
+            ("While you type, all keys go to the agent except ", "muted"), (leave, "bold accent"), (" and ", "muted"),
             (leader, "bold accent"), (".", "muted"),
         )  # fmt: skip

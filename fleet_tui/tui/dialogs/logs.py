@@ -86,7 +86,7 @@ class LogScreen(ErrorBoundary, Screen[None]):
 
     def _entitle(self) -> None:
         view = self.query_one(LogView)
-        right: Line = ((f"{view.place}  ", "muted"), ("follows" if view.is_at_end else "held", "muted"))
+        right: Line = ((f"{view.place}  ", "muted"), ("following" if view.is_at_end else "paused", "muted"))
         self.query_one(Frame).title(((clean(self._agent.name), "bold foreground"), ("  log", "muted")), right)
 
     def action_leave(self) -> None:

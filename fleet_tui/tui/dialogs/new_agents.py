@@ -16,6 +16,7 @@ from fleet_tui.quantities import counted
 from fleet_tui.tui.dialogs.bases import Ask, BaseField
 from fleet_tui.tui.dialogs.dialog import LabeledField, chip
 from fleet_tui.tui.dialogs.form import Form
+from fleet_tui.tui.dialogs.profile_field import ProfileField, all_profiles
 from fleet_tui.tui.widgets.fields import Input, Label
 from fleet_tui.tui.widgets.lines import Line
 from fleet_tui.tui.widgets.prompt_area import PromptArea
@@ -37,7 +38,7 @@ class Multi:
 
 
 class NewAgentDialog(Form):
-    BINDINGS = [  # noqa: RUF012 - Textual\'s own way
+    BINDINGS = [  # noqa: RUF012 - Textual's own way
         Binding("ctrl+s", "start", show=False, priority=True),
         Binding("ctrl+e", "edit", show=False, priority=True),
         Binding("ctrl+b", "pick_base", show=False, priority=True),
@@ -53,16 +54,12 @@ class NewAgentDialog(Form):
 
     def body(self) -> Iterable[Widget]:
         yield LabeledField("name", Input(placeholder="from the prompt", id="name"))
-        yield LabeledField("agent", Input(placeholder=self._programs(), id="profile"))
+        yield ProfileField(self._usual, lambda: all_profiles(self._project))
         yield BaseField(self._project.branch, self._ask, self._now)
         yield LabeledField("prompt", PromptArea(history=self._history, enter_sends=False, id="prompt"))
 
-    def _programs(self) -> str:
-        programs = ", ".join(program.name for program in self._project.programs if program.path)
-        return f"{self._usual}   (here: {programs or 'none'}; any command)"
-
     async def _show_project(self) -> None:
-        self.query_one("#profile", Input).placeholder = self._programs()
+        self.query_one(ProfileField).show_usual(self._usual)
 
     def primary(self) -> Line:
         return chip("ctrl+s", "start")
@@ -107,16 +104,16 @@ class MultiDialog(Form):
         self._now = now
 
     def body(self) -> Iterable[Widget]:
-        yield LabeledField("agent", Input(placeholder=self._usual, id="profile"))
+        yield ProfileField(self._usual, lambda: all_profiles(self._project))
         yield BaseField(self._project.branch, self._ask, self._now)
         yield LabeledField("tasks", PromptArea(enter_sends=False, id="prompt"))
         yield Label("", id="said", markup=False)
 
     async def _show_project(self) -> None:
-        self.query_one("#profile", Input).placeholder = self._usual
+        self.query_one(ProfileField).show_usual(self._usual)
 
     def hints(self) -> Sequence[tuple[str, str]]:
-        return ("tab", "next field"), ("esc", "cancel")
+        return ("tab", "next field"), self.leave_hint()
 
     def primary(self) -> Line:
         count = len(tasks(self.query_one("#prompt", PromptArea).text))

@@ -33,6 +33,8 @@ class Track:
         self.agent = agent
         self.place = 0
         self.note = ""
+        self.over_at: float | None = None
+        """When it ran or failed."""
         self._started = started
 
     def move(self, place: int, note: str, now: float) -> None:
@@ -40,8 +42,10 @@ class Track:
             return
         self.place = place
         self.note = note or self.note
-        if place == len(STEPS) - 1:
-            self.note = f"ready in {now - self._started:.1f} s"
+        if self.is_over and self.over_at is None:
+            self.over_at = now
+            if place != FAILED:
+                self.note = f"ready in {now - self._started:.1f} s"
 
     @property
     def is_over(self) -> bool:
@@ -89,7 +93,7 @@ class ProgressDialog(Dialog[bool]):
 
     def titles(self) -> tuple[Line, Line]:
         count = f", {self._count} agents" if self._count > 1 else ""
-        passed = (self._over_at or self.clock()) - self._started
+        passed = (self.clock() if self._over_at is None else self._over_at) - self._started
         return ((self.heading, "bold foreground"), (f"  {clean(self._what)}{count}", "muted")), (
             (f"{passed:.1f} s", "muted"),
         )
@@ -108,7 +112,7 @@ class ProgressDialog(Dialog[bool]):
         if self._over_at is None or self.has_failed:
             return "agents keep starting when you close this"
         failed = sum(track.place == FAILED for track in self._tracks.values())
-        return f"{failed} failed; what was made of it is kept" if failed else "all running"
+        return f"{failed} failed; created worktrees are kept" if failed else "all running"
 
     # ── progress ───────────────────────────────────────────────────────────────────────────────────────────
 
@@ -163,7 +167,7 @@ class ProgressDialog(Dialog[bool]):
             self.take_state(state)
         tracks = list(self._tracks.values())
         if len(tracks) >= self._count and all(track.is_over for track in tracks):
-            self._over_at = self._over_at or self.clock()
+            self._over_at = max(track.over_at or self._started for track in tracks)
             if all(track.place != FAILED for track in tracks) and self.clock() - self._over_at > CLOSES_AFTER:
                 self.dismiss(False)
                 return
@@ -190,7 +194,7 @@ class ProgressDialog(Dialog[bool]):
             found += [*([] if is_tight else [()]), self._line(track, names, head, step_width, width)]
         missing = self._count - len(self._tracks)
         if missing > 0:
-            found += [(), ((f"  {missing} more to come", "muted"),)]
+            found += [(), ((f"  {missing} more to start", "muted"),)]
         return [*found[: height - 3], (), *self._total(width)]
 
     def _in_order(self) -> list[Track]:
@@ -242,7 +246,7 @@ class ProgressDialog(Dialog[bool]):
         failed = sum(track.place == FAILED for track in tracks)
         words += [f"{failed} failed"] if failed else []
         bar: Line = (("━" * filled, "primary"), ("━" * (width - filled), "track"))
-        said: Line = ((", ".join(words) or "asking git", "muted"),)
+        said: Line = ((", ".join(words) or "preparing", "muted"),)
         return [bar, both_ends(said, ((self._time_left(done), "muted"),), width)]
 
     def _time_left(self, done: int) -> str:

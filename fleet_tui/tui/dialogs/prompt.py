@@ -12,15 +12,16 @@ from fleet_tui import names
 from fleet_tui.errors import FleetError
 from fleet_tui.models import Agent, Status
 from fleet_tui.programs.prompt_text import TextRule, is_command
-from fleet_tui.tui.dialogs.dialog import Dialog, chip
+from fleet_tui.tui.dialogs.dialog import chip
+from fleet_tui.tui.dialogs.draft_dialog import DraftDialog
 from fleet_tui.tui.widgets.lines import Line, clean
 from fleet_tui.tui.widgets.prompt_area import PromptArea
 
 
-class PromptDialog(Dialog[tuple[str, bool, bool]]):
+class PromptDialog(DraftDialog[tuple[str, bool, bool]]):
     """Returns the text, whether to type it at once instead of when the agent is idle, and whether to send it as a command."""
 
-    BINDINGS = [  # noqa: RUF012 - Textual\'s own way
+    BINDINGS = [  # noqa: RUF012 - Textual's own way
         Binding("ctrl+s", "send", show=False, priority=True),
         Binding("ctrl+n", "send_now", show=False, priority=True),
         Binding("ctrl+r", "send_command", show=False, priority=True),
@@ -32,8 +33,12 @@ class PromptDialog(Dialog[tuple[str, bool, bool]]):
         history: Sequence[str],
         text: str = "",
         ask_rules: Callable[[PromptDialog], None] | None = None,
+        *,
+        is_new: bool = False,
     ) -> None:
         super().__init__()
+        self._is_new = is_new
+        """The text is nowhere else, so leaving keeps it even if it was not changed."""
         self._ask_rules = ask_rules
         """Loads which texts the targets run as commands; called once, when a text looks like one."""
         self._rules: Sequence[TextRule] = ()
@@ -55,6 +60,8 @@ class PromptDialog(Dialog[tuple[str, bool, bool]]):
 
     def on_mount(self) -> None:
         super().on_mount()
+        if self._is_new:
+            self._blank = {}
         area = self.query_one(PromptArea)
         area.focus()
         area.move_cursor(area.document.end)
@@ -80,8 +87,13 @@ class PromptDialog(Dialog[tuple[str, bool, bool]]):
 
     def hints(self) -> Sequence[tuple[str, str]]:
         if self._is_command:
-            return ("ctrl+r", "run as command"), ("shift+↵", "new line"), ("esc", "cancel")
-        return ("shift+↵", "new line"), ("ctrl+↑", "earlier"), ("ctrl+n", "even if busy"), ("esc", "cancel")
+            return ("ctrl+r", "run as command"), ("shift+↵", "new line"), self.leave_hint()
+        return (
+            ("shift+↵", "new line"),
+            ("ctrl+n", "send now"),
+            ("ctrl+↑", "history"),
+            self.leave_hint(),
+        )
 
     def primary(self) -> Line:
         return chip("↵", f"send to {len(self._targets)}" if len(self._targets) > 1 else "send")

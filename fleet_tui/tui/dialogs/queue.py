@@ -48,7 +48,7 @@ class QueueList(LineView):
         for place, one in enumerate(self.waiting):
             bar = "▌" if place == self.selected else " "
             found.append(self._line(bar, ReceiptState.QUEUED, one.text, one.reason, width))
-        return (found or [((" it has been given no prompt", "muted"),)])[-height:]
+        return (found or [((" no prompts yet", "muted"),)])[-height:]
 
     def _line(self, bar: str, state: str, text: str, reason: str, width: int) -> Line:
         words = clean(" ".join(text.split()))
@@ -66,7 +66,7 @@ class QueueDialog(Dialog[tuple[str, Waiting]]):
 
     def titles(self) -> tuple[Line, Line]:
         count = len(self._prompts.waiting)
-        right: Line = ((f"{count} waiting", "muted"),) if count else ()
+        right: Line = ((f"{count} queued", "muted"),) if count else ()
         return (("Prompts", "bold foreground"), (f"  of {clean(self._agent.name)}", "muted")), right
 
     def body(self) -> Iterable[Widget]:
@@ -75,7 +75,7 @@ class QueueDialog(Dialog[tuple[str, Waiting]]):
     def hints(self) -> Sequence[tuple[str, str]]:
         if not self._prompts.waiting:
             return (("esc", "close"),)
-        return ("↑↓", "choose"), ("↵", "edit"), ("x", "take back"), ("esc", "close")
+        return ("↑↓", "choose"), ("↵", "edit"), ("x", "cancel"), ("esc", "close")
 
     def on_key(self, event: events.Key) -> None:
         waiting = self._prompts.waiting

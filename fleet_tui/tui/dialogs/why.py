@@ -40,7 +40,7 @@ class WhyDialog(Dialog[str]):
         )
 
     def hints(self) -> Sequence[tuple[str, str]]:
-        return (("esc", "close"),) if self._agent.has_ended else (("w", "this is wrong"), ("esc", "close"))
+        return (("esc", "close"),) if self._agent.has_ended else (("w", "report as wrong"), ("esc", "close"))
 
     def on_key(self, event: events.Key) -> None:
         if event.key == "w" and not self._agent.has_ended:
@@ -101,13 +101,13 @@ class WrongDialog(Dialog[tuple[str, str]]):
     def __init__(self, agent: Agent) -> None:
         super().__init__()
         self.heading = "Wrong status"
-        self.explains = f"what is {clean(agent.name)} really?"
+        self.explains = f"what is the status of {clean(agent.name)}?"
 
     def hints(self) -> Sequence[tuple[str, str]]:
         return ("1–6", "choose"), ("esc", "cancel")
 
     def body(self) -> Iterable[Widget]:
-        yield Static("Screen and signs are saved in a file on this machine, to be made a test of.")
+        yield Static("Saves the screen and its signs to a file on this machine, for a test.")
         yield Static("")
         for chord, status, kind in RIGHT:
             line: Line = ((f" {chord} ", "bold accent on field"), (f"  {STATUS_LOOKS[status].glyph} ", ROLES[status]), (kind or str(status), ""))  # fmt: skip

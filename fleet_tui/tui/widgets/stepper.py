@@ -1,4 +1,4 @@
-"""A number field with a label, changed by arrow keys."""
+"""A number field, changed by arrow keys, plus and minus, digits or the mouse."""
 
 from __future__ import annotations
 
@@ -9,6 +9,37 @@ from textual.message import Message
 
 from fleet_tui.tui.widgets.lines import Line, LineView
 
+_STEPS = {"left": -1, "minus": -1, "right": 1, "plus": 1, "equals_sign": 1}
+
+
+def step_of(event: events.Key) -> int:
+    """By how much a key changes a number; 0 if it does not."""
+    return _STEPS.get(event.key, 0)
+
+
+def stepper_line(value: int, *, is_here: bool) -> Line:
+    """The number between its signs; the bar before it marks the keyboard's."""
+    number = "bold accent" if is_here else "bold" if value else "faint"
+    edge = ("▌", "bar") if is_here else (" ", "")
+    return edge, ("− ", "faint"), (str(value), number), (" +", "faint")
+
+
+class Digits:
+    """Digits typed one after another make one number."""
+
+    def __init__(self) -> None:
+        self._is_written = False
+        """The last key was a digit: the next one continues the number."""
+
+    def take(self, value: int, digit: int, most: int) -> int:
+        longer = value * 10 + digit
+        is_longer = self._is_written and longer <= most
+        self._is_written = True
+        return longer if is_longer else digit
+
+    def forget(self) -> None:
+        self._is_written = False
+
 
 class Stepper(LineView, can_focus=True):
     """Changed with left and right, minus and plus, or by typing the number."""
@@ -18,37 +49,14 @@ class Stepper(LineView, can_focus=True):
             super().__init__()
             self.stepper = stepper
 
-    def __init__(
-        self,
-        value: int,
-        *,
-        least: int = 0,
-        most: int,
-        label: str = "",
-        bar: int = 0,
-        note: str = "",
-        id: str | None = None,  # noqa: A002 - Textual's name
-    ) -> None:
+    def __init__(self, value: int, *, least: int = 0, most: int, id: str | None = None) -> None:  # noqa: A002 - Textual's name
         super().__init__(id=id)
         self.value = value
-        self.label = label
-        self.note = note
-        self._least, self._most, self._bar = least, most, bar
-        self._is_written = False
-        """The last key was a digit: the next one continues the number."""
+        self._least, self._most = least, most
+        self._digits = Digits()
 
     def lines(self, width: int, height: int) -> Sequence[Line]:
-        number = "bold accent" if self.has_focus else "bold" if self.value else "faint"
-        edge = ("▌", "bar") if self.has_focus else (" ", "")
-        line: list[tuple[str, str]] = [edge, ("− ", "faint"), (str(self.value), number), (" +", "faint")]
-        if self.label:
-            name = self.label.rsplit("/", 1)[-1]
-            line.append((f"  {name[:10]:<10} ", "" if self.value else "muted"))
-            shown = min(self.value, self._bar)
-            line += [("■" * shown, "accent"), ("·" * (self._bar - shown), "faint")]
-        if self.note:
-            line.append((f"  {self.note}", "warning" if self.value else "muted"))
-        return [tuple(line)]
+        return [stepper_line(self.value, is_here=self.has_focus)]
 
     def set(self, value: int) -> None:
         value = max(self._least, min(self._most, value))
@@ -58,26 +66,22 @@ class Stepper(LineView, can_focus=True):
         self.redraw()
 
     def on_key(self, event: events.Key) -> None:
-        if event.key in ("left", "minus", "h"):
-            self.set(self.value - 1)
-        elif event.key in ("right", "plus", "equals_sign", "l"):
-            self.set(self.value + 1)
+        step = step_of(event) or {"h": -1, "l": 1}.get(event.key, 0)
+        if step:
+            self._digits.forget()
+            self.set(self.value + step)
         elif event.character and event.character.isdigit():
-            self._write(int(event.character))
+            self.set(self._digits.take(self.value, int(event.character), self._most))
         else:
+            self._digits.forget()
             return
-        self._is_written = bool(event.character and event.character.isdigit())
         event.stop()
         event.prevent_default()
-
-    def _write(self, digit: int) -> None:
-        longer = self.value * 10 + digit
-        self.set(longer if self._is_written and longer <= self._most else digit)
 
     def on_click(self, event: events.Click) -> None:
         self.set(self.value + (-1 if event.x <= 2 else 1))
 
     def watch_has_focus(self, has_focus: bool) -> None:
         super().watch_has_focus(has_focus)
-        self._is_written = False
+        self._digits.forget()
         self.redraw()

@@ -63,7 +63,7 @@ class Welcome(LineView):
 
     def _choices(self) -> list[Line]:
         if self._place is None:
-            return [(("looking around …", "muted"),)]
+            return [(("checking this folder …", "muted"),)]
         rows: list[Line] = []
         if self._place.problem:
             first, *rest = textwrap.wrap(clean(self._place.problem), WIDTH - 2) or [""]
@@ -72,14 +72,14 @@ class Welcome(LineView):
             advice = self._place.advice or "open fleet-tui inside a git repository"
             rows.append(((f"  {clean(advice)}", "muted"),))
             if self._place.can_prepare:
-                says = "a repository with an empty first commit"
+                says = "create a git repository with an empty commit"
                 rows += [(), self._choice("begin", "Start here", says)]
         else:
             rows += [self._choice("new", "New agent", "one prompt, one agent, its own worktree"), ()]
             rows += [self._choice("fan-out", "Fan-out", "one prompt, several agents, keep the best"), ()]
             if not self._place.has_config:
                 rows += [self._choice("init", "Set up", "write .aifleet/config.toml for this project"), ()]
-        demo = ("Tour", "nine scripted agents, no account needed")
+        demo = ("Demo", "nine scripted agents, no account needed")
         return [*rows, *([()] if self._place.problem else []), self._choice("demo", *demo)]
 
     def _choice(self, action: str, name: str, says: str) -> Line:
@@ -106,7 +106,7 @@ class Welcome(LineView):
                 (
                     ("! ", "bold warning"),
                     ("no agent program is installed", ""),
-                    ("; any command will do, too", "muted"),
+                    ("; any command works too", "muted"),
                 ),
             ]
         return lines
@@ -139,7 +139,7 @@ class TooSmall(LineView):
     """Shown in a terminal that is too small."""
 
     def lines(self, width: int, height: int) -> Sequence[Line]:
-        said = [f"{width}×{height} is too small", f"it takes {LEAST[0]}×{LEAST[1]}", "agents go on"]
+        said = [f"{width}×{height} is too small", f"it needs {LEAST[0]}×{LEAST[1]}", "agents keep running"]
         above = max(0, (height - len(said)) // 2)
         roles = ("bold", "", "muted")
         return [()] * above + [

@@ -32,7 +32,7 @@ class KeyColumns(LineView):
 def key_columns(groups: Sequence[KeyGroup], width: int, key_width: int, *, gap: int = 3) -> list[Line]:
     """Arrange groups in as many columns as fit uncut; the others go below, in further rows."""
     if not groups:
-        return [(("no key does that", "muted"),)]
+        return [(("no key matches", "muted"),)]
     widths = _column_widths([_needs(keys, key_width) for _, keys in groups], width, gap)
     lines: list[Line] = []
     for first in range(0, len(groups), len(widths)):
@@ -93,7 +93,5 @@ class WhichKey(Frame):
 
     def show(self, leader: str, groups: Sequence[KeyGroup], name: str) -> None:
         self._columns.show(groups)
-        self.title(
-            ((leader, "bold accent"), (" then …", "muted")), ((f"then typing goes on in {name}", "muted"),)
-        )
+        self.title(((leader, "bold accent"), (" then …", "muted")), ((f"then you type to {name}", "muted"),))
         self.display = True

@@ -1,0 +1,77 @@
+"""Drafts of forms: what was typed into a form that was left without sending it.
+
+Kept in one file that only the user can read, so that they outlive the face. A file that cannot be read or written costs
+drafts at most. Several dashboards share the file: each change reads it anew.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from fleet_tui.fast_dataclasses import dataclass
+from fleet_tui.system import files
+
+Values = Mapping[str, Any]
+"""The contents of a form by the names of its fields: texts, and lists of plain data."""
+
+MOST_DRAFTS = 50
+KEEP_SECONDS = 30 * 86_400.0
+
+
+@dataclass(frozen=True, slots=True)
+class FormDraft:
+    values: Values
+    at: float
+    """When it was typed."""
+
+
+class FormDrafts:
+    """Drafts by form; without a file, they are gone with this object."""
+
+    def __init__(self, file: Path | None = None) -> None:
+        self._file = file
+        self._drafts: dict[str, FormDraft] = {}
+
+    def get(self, form: str) -> FormDraft | None:
+        self._read()
+        return self._drafts.get(form)
+
+    def keep(self, form: str, values: Values, now: float) -> None:
+        """Keep the contents of a form. Unchanged ones keep their age."""
+        before = self.get(form)
+        if before is None or before.values != values:
+            self._drafts[form] = FormDraft(values, now)
+            self._write(now)
+
+    def forget(self, form: str) -> None:
+        """What was sent is no draft any more."""
+        if self.get(form) is not None:
+            del self._drafts[form]
+            self._write(0.0)
+
+    def _read(self) -> None:
+        if self._file is None:
+            return
+        try:
+            found = json.loads(self._file.read_bytes())
+            self._drafts = {
+                str(form): FormDraft(dict(draft["values"]), float(draft["at"]))
+                for form, draft in found.items()
+            }
+        except FileNotFoundError:
+            self._drafts = {}
+        except (OSError, ValueError, KeyError, TypeError, AttributeError):
+            return
+
+    def _write(self, now: float) -> None:
+        newest = sorted(self._drafts.items(), key=lambda one: one[1].at)[-MOST_DRAFTS:]
+        self._drafts = {form: draft for form, draft in newest if now - draft.at < KEEP_SECONDS}
+        if self._file is None:
+            return
+        said = {form: {"values": draft.values, "at": draft.at} for form, draft in self._drafts.items()}
+        with contextlib.suppress(OSError):
+            files.replace(self._file, json.dumps(said).encode())
