@@ -156,6 +156,28 @@ def test_panes_zoom_pin_and_change_their_number() -> None:
     on_stage(go)
 
 
+def test_a_pinned_pane_stays_when_its_batch_is_folded_or_filtered_out() -> None:
+    async def go(app: StageApp, pilot: Pilot[None]) -> None:
+        dashboard = app.dashboard
+
+        def shown() -> list[str]:
+            frames = dashboard.query_one(PaneGrid).frames
+            return [frame.pane.agent.name for frame in frames if frame.pane.agent is not None]
+
+        await pilot.press("g", "full_stop")
+        pinned = name(dashboard)
+        await pilot.press("h")
+        assert name(dashboard) != pinned
+        assert shown()[0] == pinned
+        await pilot.press("G")
+        assert shown() == [pinned, name(dashboard)]
+        dashboard.view.filter("pixel")
+        await pilot.pause()
+        assert shown()[0] == pinned
+
+    on_stage(go)
+
+
 def test_the_list_is_made_wider_by_keys_and_by_dragging_its_edge() -> None:
     async def go(app: StageApp, pilot: Pilot[None]) -> None:
         side = app.dashboard.query_one("#side")

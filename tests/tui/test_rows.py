@@ -157,10 +157,10 @@ def test_panes_follow_the_selection_by_pages_and_pinned_ones_stay() -> None:
     assert [agent.id for agent in follow(agents, ids[0], 4, ())] == ids[:4]
     assert [agent.id for agent in follow(agents, ids[3], 4, ())] == ids[:4], "the same page: nothing moves"
     assert [agent.id for agent in follow(agents, ids[5], 4, ())] == ids[4:8]
-    pinned = follow(agents, ids[9], 4, (ids[0], ids[1]))
+    pinned = follow(agents, ids[9], 4, agents[:2])
     assert [agent.id for agent in pinned][:2] == ids[:2]
     assert ids[9] in [agent.id for agent in pinned]
-    full = follow(agents, ids[9], 2, (ids[0], ids[1]))
+    full = follow(agents, ids[9], 2, agents[:2])
     assert [agent.id for agent in full] == [ids[0], ids[9]], "the selected one is always shown"
 
 

@@ -92,6 +92,12 @@ class FleetView:
         return agents_of(self.rows)
 
     @property
+    def pinned_agents(self) -> list[Agent]:
+        """Also those whose batch is folded, or that the filter hides."""
+        found = (self.by_id(one) for one in self.pinned)
+        return [agent for agent in found if agent is not None]
+
+    @property
     def line_count(self) -> int:
         """Lines of the list at its lowest density."""
         return sum(not isinstance(row, ProjectRow) for row in self.rows)

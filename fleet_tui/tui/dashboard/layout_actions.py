@@ -42,7 +42,7 @@ class LayoutActions:
             agents = [*agents, typed_to]
         if view.is_zoomed:
             return [agent for agent in agents if agent.id == wanted]
-        return follow(agents, wanted, self._panes or self._usual_panes(), view.pinned)
+        return follow(agents, wanted, self._panes or self._usual_panes(), view.pinned_agents)
 
     @property
     def _size(self) -> Size:

@@ -188,11 +188,11 @@ def shape(count: int, width: int, height: int) -> tuple[int, int]:
     return SHAPES[places]
 
 
-def follow(agents: Sequence[Agent], selected: str, places: int, pinned: Sequence[str]) -> list[Agent]:
-    """Return the agents that panes show: those pinned, then the page of the list with the selected one."""
-    by_id = {agent.id: agent for agent in agents}
-    fixed = [by_id[one] for one in pinned if one in by_id][:places]
-    if selected in by_id and by_id[selected] not in fixed and len(fixed) == places:
+def follow(agents: Sequence[Agent], selected: str, places: int, pinned: Sequence[Agent]) -> list[Agent]:
+    """Return the agents that panes show: those pinned, listed or not, then the page of the list with the selected one."""
+    fixed = list(pinned[:places])
+    is_elsewhere = any(agent.id == selected for agent in agents if agent not in fixed)
+    if is_elsewhere and len(fixed) == places:
         fixed = fixed[:-1]
     free = places - len(fixed)
     others = [agent for agent in agents if agent not in fixed]
