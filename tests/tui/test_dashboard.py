@@ -24,6 +24,7 @@ from fleet_tui.tui.dialogs.why import WhyDialog
 from fleet_tui.tui.panes.grid import PaneGrid
 from fleet_tui.tui.widgets.fleet_list import FleetList
 from fleet_tui.tui.widgets.footer import Footer
+from fleet_tui.tui.widgets.header import Header
 from fleet_tui.tui.widgets.prompt_area import PromptArea
 from fleet_tui.tui.widgets.which_key import WhichKey
 from tests.tui import fleet_states
@@ -418,6 +419,61 @@ def test_clicks_select_fold_and_open() -> None:
         assert dashboard.view.typing == "", "a click on the list is a way out"
 
     on_stage(go)
+
+
+def test_a_click_on_an_entry_of_the_footer_presses_its_key() -> None:
+    async def go(app: StageApp, pilot: Pilot[None]) -> None:
+        dashboard = app.dashboard
+
+        async def click(label: str) -> None:
+            await pilot.click(Footer, offset=(footer(app).index(label), 0))
+            await pilot.pause()
+
+        await click("next")
+        assert name(dashboard) == "refactor-auth-B"
+        await click("type")
+        assert dashboard.view.typing == "id-refactor-auth-b"
+        await click("more keys")
+        await pilot.press("z")
+        assert dashboard.view.is_zoomed
+        await click("zoom")
+        assert not dashboard.view.is_zoomed, "the leader and the key after it"
+        await click("back to the list")
+        assert not dashboard.view.typing
+        await click("filter")
+        await click("status")
+        assert dashboard.query_one("#filter", Input).value == "s:"
+        await click("clear")
+        await click("help")
+        assert isinstance(app.screen, HelpDialog)
+
+    on_stage(go, size=(200, 45))
+
+
+def test_a_click_on_a_count_of_the_header_goes_to_the_next_agent_it_counts() -> None:
+    async def go(app: StageApp, pilot: Pilot[None]) -> None:
+        dashboard = app.dashboard
+
+        async def click(word: str) -> None:
+            header = dashboard.query_one(Header)
+            await pilot.click(header, offset=(header.render_line(0).text.index(word), 0))
+            await pilot.pause()
+
+        await click("needs you")
+        assert name(dashboard) == "refactor-auth-B"
+        await click("done")
+        assert name(dashboard) == "refactor-auth-C"
+        dashboard.view.filter("pixel")
+        await click("7 agents")
+        assert len(dashboard.view.listed) == 7, "all agents are listed again"
+        await pilot.press("g", "h", "j")
+        await click("working")
+        assert name(dashboard) == "refactor-auth-A", "its batch was folded"
+        dashboard.groups.typing.type()
+        await click("idle")
+        assert (name(dashboard), dashboard.view.typing) == ("flaky-tests-B", "")
+
+    on_stage(go, size=(160, 45))
 
 
 def test_the_fan_out_form_adds_up_and_says_what_it_will_make() -> None:

@@ -9,20 +9,27 @@ from fleet_tui.tui.keys import Keymap, show
 from fleet_tui.tui.widgets.footer import Footer, FooterKey
 
 FILTER_KEYS = (
-    ("↵", "keep"),
-    ("esc", "clear"),
-    ("s:idle", "status"),
-    ("b:name", "batch"),
-    ("a:claude", "profile"),
+    FooterKey("↵", "keep", ("enter",)),
+    FooterKey("esc", "clear", ("escape",)),
+    FooterKey("s:idle", "status", ("s", ":")),
+    FooterKey("b:name", "batch", ("b", ":")),
+    FooterKey("a:claude", "profile", ("a", ":")),
 )
+_SEARCH = FooterKey("/", "search", ("/",))
+_OLDER = FooterKey("n N", "older, newer", ("n",))
 COPY_KEYS = (
-    ("v", "select"),
-    ("/", "search"),
-    ("n N", "older, newer"),
-    ("g G", "first, last"),
-    ("esc", "leave"),
+    FooterKey("v", "select", ("v",)),
+    _SEARCH,
+    _OLDER,
+    FooterKey("g G", "first, last", ("g",)),
+    FooterKey("esc", "leave", ("escape",)),
 )
-SELECT_KEYS = (("y", "copy"), ("/", "search"), ("n N", "older, newer"), ("esc", "clear the selection"))
+SELECT_KEYS = (
+    FooterKey("y", "copy", ("y",)),
+    _SEARCH,
+    _OLDER,
+    FooterKey("esc", "clear the selection", ("escape",)),
+)
 TOUR_KEY, INIT_KEY, BEGIN_KEY = "t", "c", "i"
 """Keys of the first screen, where no agent needs them."""
 
@@ -39,8 +46,7 @@ class FooterKeys:
             (action for action in in_context("list") if action.footer), key=lambda one: one.footer
         )
         shown = [action for action in ranked if keymap.of(action.id) and action.id != "help"]
-        entries = [(keymap.shown(action.id), action.label) for action in shown]
-        footer.show_list(entries, (keymap.shown("help"), "help"))
+        footer.show_list([self._key(action.id, action.label) for action in shown], self._key("help", "help"))
 
     def show_filter(self, footer: Footer) -> None:
         footer.show_list(FILTER_KEYS, None, chip="FILTER")
@@ -53,14 +59,13 @@ class FooterKeys:
         footer.show_typing(agent.name, self._typing(), note, has_ended=agent.has_ended)
 
     def _typing(self) -> list[FooterKey]:
-        keymap = self._keymap
-        leave, leader = keymap.of("leave"), keymap.shown("leader")
+        leave = self._keymap.of("leave")
         other = f" (or {show(leave[1])})" if len(leave) > 1 else ""
         return [
-            (show(leave[0]), f"back to the list{other}"),
-            (leader, "more keys"),
-            (f"{leader} {keymap.shown('leader-next')}", "next that needs you"),
-            (f"{leader} {keymap.shown('leader-zoom')}", "zoom"),
+            self._key("leave", f"back to the list{other}"),
+            self._key("leader", "more keys"),
+            self._led("leader-next", "next that needs you"),
+            self._led("leader-zoom", "zoom"),
         ]
 
     def demo(self) -> str:
@@ -68,17 +73,24 @@ class FooterKeys:
         answer, begin, help_key = (self._keymap.shown(name) for name in ("answer", "type", "help"))
         return f"demo: press {answer} to answer, {begin} to type, {help_key} for help"
 
+    def _key(self, action: str, label: str) -> FooterKey:
+        return FooterKey(self._keymap.shown(action), label, self._keymap.of(action)[:1])
+
+    def _led(self, action: str, label: str) -> FooterKey:
+        """The leader, and the key that follows it."""
+        leader, key = self._key("leader", label), self._key(action, label)
+        return FooterKey(f"{leader.shown} {key.shown}", label, leader.chords + key.chords)
+
     def welcome(self) -> dict[str, str]:
         """The keys of the first screen, by what they start."""
         keys = {name: self._keymap.shown(name) for name in ("new", "fan-out")}
         return keys | {"demo": TOUR_KEY, "init": INIT_KEY, "begin": BEGIN_KEY}
 
     def show_welcome(self, footer: Footer, project: ProjectInfo | None) -> None:
-        keys, keymap = self.welcome(), self._keymap
         can_start = project is None or not project.problem
-        entries = [(keys["new"], "new agent"), (keys["fan-out"], "fan-out")] if can_start else []
+        entries = [self._key("new", "new agent"), self._key("fan-out", "fan-out")] if can_start else []
         if project is not None and project.can_prepare:
-            entries.append((BEGIN_KEY, "make a repository"))
-        entries += [(TOUR_KEY, "demo"), (keymap.shown("palette"), "palette")]
-        entries.append((keymap.shown("quit"), "quit"))
-        footer.show_list(entries, (keymap.shown("help"), "help"))
+            entries.append(FooterKey(BEGIN_KEY, "make a repository", (BEGIN_KEY,)))
+        entries.append(FooterKey(TOUR_KEY, "demo", (TOUR_KEY,)))
+        entries += [self._key("palette", "palette"), self._key("quit", "quit")]
+        footer.show_list(entries, self._key("help", "help"))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from fleet_tui.faces.wording import STATUS_LOOKS
 from fleet_tui.models import Agent, Status
 from fleet_tui.tui.dashboard.display import Display
 from fleet_tui.tui.dashboard.fleet_view import FleetView
@@ -60,6 +61,12 @@ class ListActions:
             return True
         self._display.notify("no agent needs you")
         return False
+
+    def select_next_counted(self, total: Status) -> None:
+        """Select the next agent that the header counts as this status."""
+        agents = [one for one in self._view.state.agents if STATUS_LOOKS[one.status].total is total]
+        self._view.unfold(frozenset((agent.project, agent.batch) for agent in agents))
+        self._view.move(1, among=lambda agent: agent in agents)
 
     def _unfold_needing(self) -> None:
         agents = self._view.state.agents

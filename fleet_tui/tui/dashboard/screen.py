@@ -406,6 +406,16 @@ class Dashboard(ErrorBoundary, Screen[None]):
     def _clicked_batch(self, event: FleetList.Folded) -> None:
         self.view.toggle_fold(event.key)
 
+    @on(Header.Clicked)
+    def _clicked_count(self, event: Header.Clicked) -> None:
+        self.groups.typing.stop_if_typing()
+        if event.status is None:
+            self._clear_filter()
+        elif event.status is Status.BLOCKED:
+            self.action_run("next-needing")
+        else:
+            self.groups.list.select_next_counted(event.status)
+
     @on(AwayRows.Chosen)
     def _clicked_summary(self, event: AwayRows.Chosen) -> None:
         self.groups.away.hide()

@@ -14,7 +14,7 @@ from fleet_tui.models import Agent
 from fleet_tui.tui.widgets.detail import clean_line
 from fleet_tui.tui.widgets.error_boundary import ErrorBoundary
 from fleet_tui.tui.widgets.fields import Input
-from fleet_tui.tui.widgets.footer import Footer
+from fleet_tui.tui.widgets.footer import Footer, FooterKey
 from fleet_tui.tui.widgets.frame import Frame
 from fleet_tui.tui.widgets.lines import Line, LineView, clean
 
@@ -54,12 +54,12 @@ class LogScreen(ErrorBoundary, Screen[None]):
 
     def on_mount(self) -> None:
         entries = [
-            ("j k", "line"),
-            ("space b", "page"),
-            ("g G", "start, end"),
-            ("/", "search"),
-            ("n N", "next, previous"),
-            ("esc", "back"),
+            FooterKey("j k", "line", ("j",)),
+            FooterKey("space b", "page", ("space",)),
+            FooterKey("g G", "start, end", ("g",)),
+            FooterKey("/", "search", ("/",)),
+            FooterKey("n N", "next, previous", ("n",)),
+            FooterKey("esc", "back", ("escape",)),
         ]
         self.query_one(Footer).show_list(entries, None, chip="LOG")
         self.query_one("#search").display = False

@@ -1,9 +1,15 @@
-"""The top line: counts by status, the most urgent first. Zero counts are hidden; words are dropped before numbers."""
+"""The top line: counts by status, the most urgent first. Zero counts are hidden; words are dropped before numbers.
+
+A click on a count goes to the next agent that it counts.
+"""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+
+from textual import events
+from textual.message import Message
 
 from fleet_tui.faces.live import LiveData
 from fleet_tui.faces.totals import counts, spent_today, totals
@@ -18,6 +24,14 @@ _DENSITIES = ((True, True, True), (False, True, True), (False, False, True), (Fa
 
 
 class Header(LineView):
+    class Clicked(Message):
+        """A count was clicked."""
+
+        def __init__(self, status: Status | None) -> None:
+            super().__init__()
+            self.status = status
+            """What was counted; None for all agents."""
+
     def __init__(self, *, id: str | None = None) -> None:  # noqa: A002 - Textual's name
         super().__init__(id=id, classes="bar top")
         self._agents: Sequence[Agent] = ()
@@ -25,6 +39,8 @@ class Header(LineView):
         self._clock = ""
         self._today: float | None = None
         self._note = ""
+        self._places: list[tuple[int, int, Status | None]] = []
+        """The cells of each count on screen: the first and the one after the last."""
 
     def show(self, state: FleetState, live: LiveData, now: float, *, note: str = "") -> None:
         self._agents = [agent for agent in state.agents if agent.status is not Status.KILLED]
@@ -49,23 +65,38 @@ class Header(LineView):
         total = len(self._agents)
         said = counted(total, "agent") if total else "no agents yet"
         parts: list[TextPart] = [(" fleet ", "bold")]
+        self._places = [(0, length(parts), None)]
         if full or not total:
             parts.append((f" {said}", "muted"))
+            self._places = [(0, length(parts), None)]
         if self._note:
             parts.append((f"  {self._note}", "accent"))
         waiting = dict(counts(self._agents)).get(Status.BLOCKED, 0)
         if waiting:
-            parts += [
-                ("  ", ""),
-                (f" ◆ {waiting} need{'s' if waiting == 1 else ''} you ", CHIP_YOU),
-                (" ", ""),
-            ]
+            chip = (f" ◆ {waiting} need{'s' if waiting == 1 else ''} you ", CHIP_YOU)
+            self._add(parts, Status.BLOCKED, chip)
+            parts.append((" ", ""))
         for status, count in list(totals(self._agents).items())[:statuses]:
             mark, role = glyph(
                 next(agent for agent in self._agents if STATUS_LOOKS[agent.status].total is status)
             )
-            parts += [("  ", ""), (mark, role), (f" {count}", ""), (f" {status}" if words else "", "muted")]
+            self._add(
+                parts, status, (mark, role), (f" {count}", ""), (f" {status}" if words else "", "muted")
+            )
         return tuple(parts)
+
+    def _add(self, parts: list[TextPart], status: Status, *said: TextPart) -> None:
+        """Add a count, and note the cells that a click on it may hit."""
+        parts.append(("  ", ""))
+        start = length(parts)
+        parts += said
+        self._places.append((start, length(parts), status))
+
+    def on_click(self, event: events.Click) -> None:
+        event.stop()
+        for start, end, status in self._places:
+            if start <= event.x < end:
+                self.post_message(self.Clicked(status))
 
     def _right(self, *, load: bool, cost: bool) -> Line:
         parts: list[TextPart] = []
