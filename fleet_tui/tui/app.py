@@ -30,7 +30,8 @@ from fleet_tui.fleet import Fleet
 from fleet_tui.fleet.project_info import ProjectInfo
 from fleet_tui.models import FleetState
 from fleet_tui.text import block, one_line
-from fleet_tui.tui import gc_schedule, stylesheets, themes
+from fleet_tui.tui import color_depth, gc_schedule, stylesheets, themes
+from fleet_tui.tui.color_depth import ColorDepth
 from fleet_tui.tui.dashboard.screen import Dashboard
 from fleet_tui.tui.dialogs.crash import CrashDialog, log_crash
 from fleet_tui.tui.hosted_app import HostedApp
@@ -68,9 +69,15 @@ class FleetApp(ErrorBoundary, HostedApp[None], inherit_bindings=False):
     CSS_PATH: ClassVar[list[str | PurePath]] = [stylesheets.path(name) for name in SHEETS]
 
     def __init__(
-        self, fleet: Fleet, start: Path, settings: DashboardSettings, *, is_demo: bool = False
+        self,
+        fleet: Fleet,
+        start: Path,
+        settings: DashboardSettings,
+        *,
+        is_demo: bool = False,
+        depth: ColorDepth = "truecolor",
     ) -> None:
-        super().__init__()
+        super().__init__(depth)
         self._fleet = fleet
         self._feed = StateFeed(fleet)
         self._worker = WorkerClient(start)
@@ -79,7 +86,7 @@ class FleetApp(ErrorBoundary, HostedApp[None], inherit_bindings=False):
         self.failure: FleetError | None = None
         """Why the dashboard had to end; None when it was left."""
         self.fleet_state: FleetState = self._feed.read()
-        for theme in themes.OURS:
+        for theme in themes.ours(depth):
             self.register_theme(theme)
         self.theme = settings.theme if settings.theme in self.available_themes else themes.DARK.name
         self.dashboard = Dashboard(
@@ -253,7 +260,8 @@ def run(project_dir: Path, *, demo: bool = False) -> int:
 def _run(project_dir: Path, *, is_demo: bool = False) -> int:
     settings = DashboardSettings.load(project_dir)
     fleet = Fleet(project_dir)
-    app = FleetApp(fleet, project_dir, settings, is_demo=is_demo)
+    depth = color_depth.of_terminal(os.environ)
+    app = FleetApp(fleet, project_dir, settings, is_demo=is_demo, depth=depth)
     try:
         app.run()
     finally:

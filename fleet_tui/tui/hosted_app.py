@@ -12,8 +12,12 @@ from rich.console import RenderableType
 from textual import events
 from textual.app import App
 from textual.dom import DOMNode
+from textual.filter import Monochrome, NoColor
 from textual.screen import Screen
+from textual.theme import Theme
 
+from fleet_tui.tui import color_depth
+from fleet_tui.tui.color_depth import ColorDepth, Nearest256
 from fleet_tui.tui.driver import FleetDriver, host_of
 from fleet_tui.tui.host_keys import text_key
 
@@ -40,16 +44,32 @@ class HostedApp(App[ReturnType]):
     takes_whole_text = True
     """The driver may send several typed characters as one event."""
 
-    def __init__(self, **options: Any) -> None:
+    def __init__(self, depth: ColorDepth = "truecolor", **options: Any) -> None:
         # An explicit class would beat the driver of textual-serve.
         if not os.environ.get("TEXTUAL_DRIVER"):
             options.setdefault("driver_class", FleetDriver)
         super().__init__(**options)
+        self.color_depth = depth
+        """How many colors the host shows."""
+        self.console._color_system = color_depth.SYSTEMS[depth]
+        self._filters = [one for one in self._filters if not isinstance(one, Monochrome)]
+        if depth == "256":
+            self._filters.append(Nearest256())
+        elif depth == "none":
+            self._filters.append(NoColor())
         self._typed: deque[events.Key | events.Paste] = deque()
         self._turn = 0
         self._patience: asyncio.TimerHandle | None = None
         """Runs while an event is being handled."""
         self._is_stale = False
+
+    @property
+    def available_themes(self) -> dict[str, Theme]:
+        """Without those whose tints would all round to a few colors."""
+        found = super().available_themes
+        if getattr(self, "color_depth", "truecolor") in ("16", "none"):
+            return {name: theme for name, theme in found.items() if theme.ansi}
+        return found
 
     async def on_event(self, event: events.Event) -> None:
         if isinstance(event, events.Key | events.Paste) and not event.is_forwarded:

@@ -1,14 +1,18 @@
-"""Two themes of ours, and the roles that every theme gets, mixed from its own colors.
+"""Two themes of ours for each depth of color, and the roles that every theme gets, mixed from its own colors.
 
 Roles carry meaning (LIST is muted, what needs a person is warning); no other module names a color.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import lru_cache
 
 from textual.color import Color
-from textual.theme import Theme
+from textual.theme import BUILTIN_THEMES, Theme
+
+from fleet_tui.tui.color_depth import ColorDepth
+from fleet_tui.tui.program_colors import ProgramColors
 
 DARK = Theme(
     name="fleet-dark",
@@ -56,6 +60,91 @@ LIGHT = Theme(
 )
 OURS = (DARK, LIGHT)
 
+_DARK_256 = Theme(
+    name=DARK.name,
+    dark=True,
+    primary="#87afff",
+    secondary="#af87ff",
+    accent="#5fd7d7",
+    success="#87d787",
+    warning="#ffaf00",
+    error="#ff8787",
+    foreground="#dadada",
+    background="#121212",
+    surface="#1c1c1c",
+    panel="#262626",
+    variables={
+        "text-primary": "#87afff",
+        "text-secondary": "#af87ff",
+        "text-accent": "#5fd7d7",
+        "text-success": "#87d787",
+        "text-warning": "#ffaf00",
+        "text-error": "#ff8787",
+        "muted": "#a8a8a8",
+        "faint": "#6c6c6c",
+        "rule": "#3a3a3a",
+        "rule-strong": "#8a8a8a",
+        "here": "#5fafaf",
+        "sel": "#3a3a3a",
+        "mark": "#262626",
+        "field": "#303030",
+        "track": "#444444",
+        "text-primary-past": "#5f5f87 #5f87af #5f87d7 #87afff",
+    },
+)
+_LIGHT_256 = Theme(
+    name=LIGHT.name,
+    dark=False,
+    primary="#005fd7",
+    secondary="#8700af",
+    accent="#005f5f",
+    success="#008700",
+    warning="#875f00",
+    error="#af0000",
+    foreground="#262626",
+    background="#ffffff",
+    surface="#eeeeee",
+    panel="#e4e4e4",
+    variables={
+        "text-primary": "#005fd7",
+        "text-secondary": "#8700af",
+        "text-accent": "#005f5f",
+        "text-success": "#005f00",
+        "text-warning": "#875f00",
+        "text-error": "#af0000",
+        "muted": "#585858",
+        "faint": "#8a8a8a",
+        "rule": "#d0d0d0",
+        "rule-strong": "#808080",
+        "here": "#008787",
+        "sel": "#dadada",
+        "mark": "#eeeeee",
+        "field": "#e4e4e4",
+        "track": "#d0d0d0",
+        "text-primary-past": "#afd7ff #87afff #5f87ff #005fd7",
+    },
+)
+"""Every value is an entry of the 256 colors, chosen by eye: rounded, the surfaces of our themes would be one black, and
+their tints gray or blue. `past` is the fading of a graph, the oldest first."""
+
+
+def ours(depth: ColorDepth) -> tuple[Theme, ...]:
+    """Our themes, under their own names, for a host with so many colors."""
+    if depth == "256":
+        return _DARK_256, _LIGHT_256
+    if depth == "truecolor":
+        return OURS
+    return (
+        # A plain blue is hardly readable on black in many terminals.
+        replace(_ansi("ansi-dark"), name=DARK.name, primary="ansi_bright_blue"),
+        replace(_ansi("ansi-light"), name=LIGHT.name),
+    )
+
+
+def _ansi(name: str) -> Theme:
+    return BUILTIN_THEMES[name]
+
+
 _ANSI = {
     "muted": "ansi_default",
     "faint": "ansi_bright_black",
@@ -74,6 +163,19 @@ def roles(theme: Theme) -> dict[str, str]:
     if theme.ansi:
         return _ANSI | {"here": theme.accent or "ansi_green"}
     return dict(_mixed(theme.name, _key(theme)))
+
+
+def program_colors(theme: Theme, depth: ColorDepth) -> ProgramColors | None:
+    """What programs in panes are painted in; None where the theme follows the host."""
+    if theme.ansi:
+        return None
+    background, foreground, _accent, is_dark = _key(theme)
+    return ProgramColors(_rgb(foreground), _rgb(background), is_dark, is_rounded=depth == "256")
+
+
+def _rgb(value: str) -> int:
+    red, green, blue = Color.parse(value).rgb
+    return red << 16 | green << 8 | blue
 
 
 def _key(theme: Theme) -> tuple[str, str, str, bool]:

@@ -42,6 +42,8 @@ class PanesApp(HostedApp[None]):
 
     def __init__(self, agents: list[Agent]) -> None:
         super().__init__()
+        # One that follows the terminal: programs look as they do without us.
+        self.theme = "ansi-dark"
         self.agents = agents
         self.live_panes = LivePanes(Places())
         self.selected = 0

@@ -12,14 +12,12 @@ from pathlib import Path
 
 import pytest
 from rich.cells import cell_len
-from rich.color import Color
 from rich.console import Console
-from rich.terminal_theme import DEFAULT_TERMINAL_THEME
 from textual.pilot import Pilot
 from textual.screen import Screen
 
 from fleet_tui.terminal.cells import TRUECOLOR, UNDERLINE_SHIFT, Attribute
-from fleet_tui.tui.panes.painting import MAX_STYLES, REVERSE, FixedStyles, Styles, fitted, strip
+from fleet_tui.tui.panes.painting import MAX_STYLES, REVERSE, Styles, fitted, strip
 from fleet_tui.tui.panes.pane import Pane
 from tests import scripted
 from tests.holder.holders import start_holder, wait_until
@@ -403,16 +401,3 @@ def test_a_curly_colored_underline_is_passed_on() -> None:
         [("x", (1, -1, 3 << UNDERLINE_SHIFT, TRUECOLOR | 0xFF0000), 1)], 0, 1, Styles(), draws_clusters=True
     )
     assert made.render(Console(color_system="truecolor")) == "\x1b[4;31;4:3;58:2::255:0:0mx\x1b[0m"
-
-
-def test_behind_a_scrim_every_color_is_a_known_one() -> None:
-    ink = Color.parse("#102030")
-    styles = FixedStyles(ink, DEFAULT_TERMINAL_THEME)
-    red = Color.from_triplet(DEFAULT_TERMINAL_THEME.ansi_colors[1])
-    assert [getattr(styles[one], "color", None) for one in (None, (-1, -1, 0, -1), (1, -1, 0, -1))] == [
-        ink,
-        ink,
-        red,
-    ]
-    assert getattr(styles[-1, 1, 0, -1], "bgcolor", None) == red
-    assert getattr(styles[None], "bgcolor", ink) is None

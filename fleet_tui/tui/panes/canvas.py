@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from textual.color import Color
 from textual.strip import Strip
+from textual.theme import Theme
 
 from fleet_tui.models import Status
+from fleet_tui.tui.color_depth import depth_of
 from fleet_tui.tui.driver import host_of
 from fleet_tui.tui.panes.copy_mode import RunRow
 from fleet_tui.tui.panes.painting import Styles, StyleSets, marked, strip
+from fleet_tui.tui.themes import program_colors
 
 if TYPE_CHECKING:
     from fleet_tui.tui.panes.pane import Pane
@@ -32,6 +34,16 @@ class PaneCanvas:
 
     def clear(self) -> None:
         self._strips = []
+
+    def follow_theme(self) -> None:
+        """Paint in the colors of the present theme, and of each that is chosen later."""
+        self._use_theme(self._pane.app.current_theme)
+        self._pane.app.theme_changed_signal.subscribe(self._pane, self._use_theme)
+
+    def _use_theme(self, theme: Theme) -> None:
+        depth = depth_of(self._pane.app)
+        self._style_sets.use(program_colors(theme, depth), is_colored=depth != "none")
+        self._pane.repaint_all()
 
     @property
     def is_fitted(self) -> bool:
@@ -67,7 +79,7 @@ class PaneCanvas:
         """All rows, up to date unless the screen is in the middle of a frame that comes in parts."""
         pane, height = self._pane, self._pane.size.height
         if len(self._strips) != height:
-            self._strips = [Strip.blank(pane.size.width)] * height
+            self._strips = [Strip.blank(pane.size.width, self._style_sets.plain[None])] * height
             self._stale = set(range(height))
         if self._stale and (pane.connection is None or pane.connection.is_whole):
             # A new list: the compositor may still hold the old one.
@@ -101,9 +113,8 @@ class PaneCanvas:
 
     def _styles(self, *, is_quiet: bool) -> Styles:
         pane = self._pane
-        if pane.is_covered and not pane.app.current_theme.ansi:
-            foreground = Color.parse(pane.app.theme_variables["foreground"]).rich_color
-            return self._style_sets.covered(foreground, pane.app.ansi_theme)
+        if pane.is_covered:
+            return self._style_sets.covered
         return self._style_sets.quiet if is_quiet else self._style_sets.plain
 
     def _placeholder_row(self, y: int) -> Strip:

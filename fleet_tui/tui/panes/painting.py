@@ -1,7 +1,7 @@
 """Rows of an agent's screen as Textual strips.
 
-Keeps the program's own colors: palette entries are not turned into fixed colors, and cells in the terminal's default
-colors carry no style at all. Caches are bounded. Knows no connections, keys or agents.
+The colors are the theme's (`program_colors`), or the host's: then palette entries are not turned into fixed colors, and
+cells in the default colors carry no style at all. Caches are bounded. Knows no connections, keys or agents.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from rich.cells import cell_len
 from rich.color import Color, ColorSystem
 from rich.segment import Segment
 from rich.style import Style as RichStyle
-from rich.terminal_theme import TerminalTheme
 from textual.strip import Strip
 
 from fleet_tui.terminal.ansi import cell_widths
 from fleet_tui.terminal.cells import TRUECOLOR, UNDERLINE_SHIFT, Attribute, Style
 from fleet_tui.terminal.view import Run
 from fleet_tui.text import blanked
+from fleet_tui.tui.program_colors import ProgramColors
 
 MAX_STYLES = 4096
 DOUBLE = 2
@@ -28,72 +28,87 @@ DOUBLE = 2
 _SYSTEM = ColorSystem.TRUECOLOR
 DIM = RichStyle(dim=True)
 REVERSE = RichStyle(reverse=True)
-MARKED = RichStyle(reverse=True, bold=True)
+BOLD = RichStyle(bold=True)
+PLAIN: Style = (-1, -1, 0, -1)
 
 _JOINING = re.compile("[\u0300-\u036f\u200d\ufe00-\ufe0f\U0001f1e6-\U0001f1ff\U0001f3fb-\U0001f3ff]")
 """Characters that merge with their neighbor on hosts that support it."""
 
 
 class Styles(dict[Style | None, RichStyle | None]):
-    """Cache of Rich styles by screen style; all dimmed for a pane that is not typed into."""
+    """Cache of Rich styles by screen style; dimmed for a pane that is not typed into, fixed for one behind a scrim."""
 
-    def __init__(self, *, is_dim: bool = False) -> None:
+    def __init__(
+        self,
+        colors: ProgramColors | None = None,
+        *,
+        is_dim: bool = False,
+        is_fixed: bool = False,
+        is_colored: bool = True,
+    ) -> None:
         super().__init__()
+        self._colors = colors
+        """None for those of the host."""
+        self._is_colored = is_colored
         self._is_dim = is_dim
-        self._none = DIM if is_dim else None
+        self._is_fixed = is_fixed
 
     def __missing__(self, style: Style | None) -> RichStyle | None:
         if len(self) >= MAX_STYLES:
             self.clear()
-        made = self._none if style is None else _rich_style(style, is_dim=self._is_dim)
-        self[style] = made
+        made = self[style] = self._made(style)
         return made
 
+    def _made(self, style: Style | None) -> RichStyle | None:
+        if self._colors is not None:
+            return self._in_theme(self._colors, style or PLAIN)
+        if style is None:
+            return DIM if self._is_dim else None
+        foreground, background, attributes, line_color = style
+        is_dim = self._is_dim or bool(attributes & Attribute.FAINT)
+        if not self._is_colored:
+            return _rich_style(None, None, attributes, -1, is_dim=is_dim)
+        return _rich_style(_color(foreground), _color(background), attributes, line_color, is_dim=is_dim)
 
-class FixedStyles(Styles):
-    """The same with fixed colors: a scrim cannot be blended with colors that the host chooses."""
-
-    def __init__(self, foreground: Color, palette: TerminalTheme) -> None:
-        super().__init__()
-        self._foreground = foreground
-        self._palette = palette
-
-    def __missing__(self, style: Style | None) -> RichStyle | None:
-        chosen = super().__missing__(style) or RichStyle()
-        color = self._fixed(chosen.color, is_text=True) or self._foreground
-        made = chosen + RichStyle.from_color(color, self._fixed(chosen.bgcolor, is_text=False))
-        self[style] = made
-        return made
-
-    def _fixed(self, color: Color | None, *, is_text: bool) -> Color | None:
-        if color is None or color.is_default:
-            return None
-        return Color.from_triplet(color.get_truecolor(self._palette, foreground=is_text))
+    def _in_theme(self, colors: ProgramColors, style: Style) -> RichStyle:
+        """A dimmed text is mixed with its background: what hosts make of dim text is darker, not fainter."""
+        foreground, background, attributes, line_color = style
+        is_dim = self._is_dim or bool(attributes & Attribute.FAINT)
+        ink, ground = colors.pair(foreground, background, is_dim=is_dim, is_fixed=self._is_fixed)
+        return _rich_style(ink, ground, attributes, colors.underline(line_color), is_dim=False)
 
 
 class StyleSets:
     """The style caches that all panes of a dashboard share."""
 
     def __init__(self) -> None:
-        self.plain = Styles()
-        self.quiet = Styles(is_dim=True)
-        self._covered: tuple[Color, TerminalTheme, Styles] | None = None
+        self._colors: ProgramColors | None = None
+        self._is_colored = True
+        self._make()
 
-    def covered(self, foreground: Color, palette: TerminalTheme) -> Styles:
-        """For panes behind a dialog, in the colors of the present theme."""
-        if self._covered is None or self._covered[:2] != (foreground, palette):
-            self._covered = (foreground, palette, FixedStyles(foreground, palette))
-        return self._covered[2]
+    def _make(self) -> None:
+        colors, is_colored = self._colors, self._is_colored
+        self.plain = Styles(colors, is_colored=is_colored)
+        self.quiet = Styles(colors, is_colored=is_colored, is_dim=True)
+        self.covered = Styles(colors, is_fixed=True) if colors is not None else self.quiet
+        """For panes behind a dialog, whose scrim can only be blended with known colors."""
+
+    def use(self, colors: ProgramColors | None, *, is_colored: bool = True) -> None:
+        """Take the colors of another theme; None for those of the host, or for none at all."""
+        if (colors, is_colored) != (self._colors, self._is_colored):
+            self._colors, self._is_colored = colors, is_colored
+            self._make()
 
 
-def _rich_style(style: Style, *, is_dim: bool) -> RichStyle:
-    foreground, background, attributes, line_color = style
+def _rich_style(
+    foreground: Color | None, background: Color | None, attributes: int, line_color: int, *, is_dim: bool
+) -> RichStyle:
     underline = attributes >> UNDERLINE_SHIFT
     made = RichStyle(
-        color=_color(foreground),
-        bgcolor=_color(background),
+        color=foreground,
+        bgcolor=background,
         bold=_on(attributes & Attribute.BOLD),
-        dim=_on(attributes & Attribute.FAINT or is_dim),
+        dim=_on(is_dim),
         italic=_on(attributes & Attribute.ITALIC),
         underline=_on(underline and underline != DOUBLE),
         underline2=_on(underline == DOUBLE),
@@ -173,11 +188,18 @@ def _padded(character: str, cells: int) -> str:
     return character + " " * spare if spare >= 0 else " " * cells
 
 
-def marked(row: Strip, start: int, end: int, style: RichStyle = REVERSE) -> Strip:
-    """The row with the cells from start up to end in another style."""
+def marked(row: Strip, start: int, end: int, *, is_bold: bool = False) -> Strip:
+    """The row with the cells from start up to end reversed; those that are reversed already the other way round."""
     width = row.cell_length
     start, end = max(0, start), min(end, width)
     if start >= end:
         return row
-    parts = (row.crop(0, start), row.crop(start, end).apply_style(style), row.crop(end, width))
+    cells = [Segment(text, _reversed(style, is_bold)) for text, style, _ in row.crop(start, end)]
+    parts = (row.crop(0, start), Strip(cells, end - start), row.crop(end, width))
     return Strip.join([part for part in parts if part.cell_length])
+
+
+@lru_cache(maxsize=1024)
+def _reversed(style: RichStyle | None, is_bold: bool) -> RichStyle:
+    below = style or RichStyle()
+    return below + RichStyle(reverse=not below.reverse, bold=is_bold or None)

@@ -196,6 +196,7 @@ class Pane(Widget, can_focus=True, inherit_bindings=False):
 
     def on_mount(self) -> None:
         self.app.screen_change_signal.subscribe(self, self._screen_changed)
+        self.canvas.follow_theme()
         self._panes.add(self, self)
 
     def on_unmount(self) -> None:

@@ -17,7 +17,7 @@ from fleet_tui.holder.transcript.follow import last_lines
 from fleet_tui.terminal.view import Run
 from fleet_tui.tui.panes.connection import PaneConnection
 from fleet_tui.tui.panes.copy_mode import CopyMode, CopyPosition, RunRow, ScrolledRows
-from fleet_tui.tui.panes.painting import MARKED, REVERSE, Styles, marked, strip
+from fleet_tui.tui.panes.painting import REVERSE, Styles, marked, strip
 
 LOG_LINES = 5000
 LEAVING = frozenset({"escape", "q", "ctrl+c"})
@@ -107,7 +107,7 @@ class Scrollback:
         number = mode.top + y
         made = draw(mode.past.row(number) or (), left)
         for start, end in mode.matches_in(number):
-            made = marked(made, start - left, end - left, MARKED)
+            made = marked(made, start - left, end - left, is_bold=True)
         selected = mode.selected_in(number)
         if selected is not None:
             made = marked(made, selected[0] - left, selected[1] - left)

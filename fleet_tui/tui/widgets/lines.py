@@ -38,6 +38,8 @@ ROLE_VARIABLES = {
 CHIP_YOU = "bold reverse warning"
 CHIP_HERE = "bold reverse accent"
 CHIP_QUIET = "bold reverse muted"
+FAINTEST = 0.35
+"""The strength of the oldest step, where a theme names steps instead of mixing."""
 QUIET = 0.6
 """The opacity of the list while keys go to an agent."""
 
@@ -82,6 +84,10 @@ class RoleStyles:
         color = Color.parse(value if not value.startswith("auto") else self._variables["foreground"])
         if strength >= 1.0 or self._is_ansi:
             return color
+        steps = self._variables.get(f"{name}-past", "").split()
+        if steps:
+            place = int((strength - FAINTEST) / (1 - FAINTEST) * len(steps))
+            return Color.parse(steps[max(0, place)])
         return Color.parse(self._variables["background"]).blend(color, strength)
 
 
