@@ -44,6 +44,7 @@ from fleet_tui.tui.panes.live_panes import LivePanes
 from fleet_tui.tui.settings import DashboardSettings
 from fleet_tui.tui.state_feed import StateFeed
 from fleet_tui.tui.widgets.error_boundary import ErrorBoundary
+from fleet_tui.tui.widgets.toasts import ToastApp
 from fleet_tui.tui.worker_client import WorkerClient
 
 POLL_SECONDS = 0.1
@@ -58,7 +59,7 @@ class DashboardCrashed(FleetError):
     exit_code = 70
 
 
-class FleetApp(ErrorBoundary, HostedApp[None], inherit_bindings=False):
+class FleetApp(ErrorBoundary, ToastApp[None], HostedApp[None], inherit_bindings=False):
     """Holds what all screens share: the newest state of the fleet, the worker, the keymap."""
 
     TITLE = "fleet-tui"

@@ -8,7 +8,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, ClassVar
 
-from textual.app import App
 from textual.pilot import Pilot
 
 from fleet_tui.faces.form_drafts import FormDrafts
@@ -23,6 +22,7 @@ from fleet_tui.tui.app import FleetApp
 from fleet_tui.tui.dashboard.screen import Dashboard
 from fleet_tui.tui.keys import Keymap
 from fleet_tui.tui.panes.live_panes import LivePanes
+from fleet_tui.tui.widgets.toasts import ToastApp
 from fleet_tui.tui.worker_client import WorkerClient
 from tests.places import RECORDINGS
 from tests.tui import fleet_states
@@ -89,7 +89,7 @@ class StillWorker(WorkerClient):
         return self.known.get(verb, [])
 
 
-class StageApp(App[None], inherit_bindings=False):
+class StageApp(ToastApp[None], inherit_bindings=False):
     COMMAND_PALETTE_BINDING = "f24"
     CSS_PATH = FleetApp.CSS_PATH
     COMMANDS = FleetApp.COMMANDS

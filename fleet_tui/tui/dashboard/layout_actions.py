@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from textual.geometry import Size
+from textual.geometry import Region, Size
 from textual.screen import Screen
 
 from fleet_tui.models import Agent
@@ -12,6 +12,7 @@ from fleet_tui.quantities import counted
 from fleet_tui.tui.dashboard.display import Display
 from fleet_tui.tui.dashboard.fleet_view import FleetView
 from fleet_tui.tui.panes.grid import LAYOUTS, follow
+from fleet_tui.tui.widgets.toasts import ToastRoom, at_header
 from fleet_tui.tui.widgets.welcome import LEAST
 
 STACKED, WIDE, BIG = 100, 140, 200
@@ -74,6 +75,15 @@ class LayoutActions:
             side.styles.height = "1fr"
             usual = 44 if width < WIDE else 48 if width < BIG else 52
             side.styles.width = min(max(SIDE_LEAST, width - PANES_LEAST), self._side_width or usual)
+
+    def toast_room(self) -> ToastRoom:
+        """Over the detail, or where that is not shown over the header: not over a terminal, nor over the list."""
+        side, detail = self._body.query_one("#side"), self._body.query_one("#detail")
+        if side.region and detail.region:
+            return ToastRoom(
+                Region(side.region.x, detail.region.y, side.region.width, detail.region.height), is_low=True
+            )
+        return at_header(self._body)
 
     @property
     def is_stacked(self) -> bool:

@@ -38,6 +38,7 @@ from fleet_tui.tui.widgets.header import Header
 from fleet_tui.tui.widgets.lines import Line, LineView, clean, key
 from fleet_tui.tui.widgets.row_lines import MOVING_SECONDS, Look
 from fleet_tui.tui.widgets.splitter import SideFrame
+from fleet_tui.tui.widgets.toasts import ToastRoom
 from fleet_tui.tui.widgets.welcome import TooSmall, Welcome
 from fleet_tui.tui.widgets.which_key import WhichKey
 from fleet_tui.tui.worker_client import WorkerClient
@@ -292,6 +293,9 @@ class Dashboard(ErrorBoundary, Screen[None]):
         """The next press of stop or kill is a first one again."""
         self.groups.end.second_press.forget()
         self.show_hint(())
+
+    def toast_room(self) -> ToastRoom:
+        return self.groups.layout.toast_room()
 
     def _end_filter(self) -> None:
         """Leave the line; the filter stays, unless it is empty."""

@@ -8,6 +8,7 @@ from typing import TypeVar
 from textual.app import ComposeResult
 from textual.binding import Binding
 from textual.containers import Horizontal
+from textual.geometry import Region
 from textual.screen import ModalScreen
 from textual.widget import Widget
 
@@ -15,9 +16,12 @@ from fleet_tui.tui.widgets.error_boundary import ErrorBoundary
 from fleet_tui.tui.widgets.fields import Label
 from fleet_tui.tui.widgets.frame import Frame
 from fleet_tui.tui.widgets.lines import CHIP_HERE, Line
+from fleet_tui.tui.widgets.toasts import ToastRoom
 
 NARROW, LOW, TINY = 100, 30, 16
 """In a terminal smaller than this, dialogs leave out what is not essential."""
+
+TOAST_ROWS = 3
 
 DialogResult = TypeVar("DialogResult")
 
@@ -65,6 +69,15 @@ class Dialog(ErrorBoundary, ModalScreen[DialogResult]):
         self.set_class(self.size.width < NARROW, "-narrow")
         self.set_class(self.size.height < LOW, "-low")
         self.set_class(self.size.height < TINY, "-tiny")
+
+    def toast_room(self) -> ToastRoom:
+        """Below the dialog, or above it: never over what it asks."""
+        width, height = self.size
+        dialog = self.query_one("#dialog").region
+        below = min(TOAST_ROWS, height - dialog.bottom)
+        if below or not dialog.y:
+            return ToastRoom(Region(0, height - below, width, below), is_low=True)
+        return ToastRoom(Region(0, 0, width, min(TOAST_ROWS, dialog.y)))
 
     def action_leave(self) -> None:
         self.dismiss(None)
