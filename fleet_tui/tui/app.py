@@ -31,6 +31,7 @@ from fleet_tui.fleet.project_info import ProjectInfo
 from fleet_tui.models import FleetState
 from fleet_tui.text import block, one_line
 from fleet_tui.tui import color_depth, gc_schedule, stylesheets, themes
+from fleet_tui.tui.clipboard import Clipboard
 from fleet_tui.tui.color_depth import ColorDepth
 from fleet_tui.tui.dashboard.screen import Dashboard
 from fleet_tui.tui.dialogs.crash import CrashDialog, log_crash
@@ -102,6 +103,10 @@ class FleetApp(ErrorBoundary, ToastApp[None], HostedApp[None], inherit_bindings=
         )
 
         self._warning = settings.warning
+        self._clipboards = Clipboard(
+            self,
+            lambda problem: self.notify(problem.hint, title=problem.reason, severity="warning", timeout=15),
+        )
         notifier = Notifier(self, settings.notify, lambda said: self.notify(said, severity="warning"))
         self._fleet_notifications = Notifications(fleet, self.dashboard, notifier, settings.notify)
 
@@ -143,6 +148,11 @@ class FleetApp(ErrorBoundary, ToastApp[None], HostedApp[None], inherit_bindings=
         said = (message, title, severity)
         if said not in ((one.message, one.title, one.severity) for one in self._notifications):
             super().notify(message, title=title, severity=severity, timeout=timeout, markup=False)
+
+    def copy_to_clipboard(self, text: str) -> None:
+        """Textual's own way does not get out of every multiplexer, nor say so."""
+        self._clipboard = text
+        self._clipboards.copy(text)
 
     # ── messages ────────────────────────────────────────────────────────────────────────────────────────────────────
 

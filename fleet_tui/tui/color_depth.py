@@ -5,7 +5,6 @@ Rich rounds colors by hue, which turns every dark surface into black and gray ti
 
 from __future__ import annotations
 
-import subprocess
 from collections.abc import Callable, Mapping
 from functools import lru_cache
 from itertools import product
@@ -19,6 +18,8 @@ from textual.app import App
 from textual.color import Color
 from textual.filter import LineFilter
 
+from fleet_tui.tui import tmux
+
 ColorDepth = Literal["truecolor", "256", "16", "none"]
 SYSTEMS: Mapping[ColorDepth, ColorSystem] = {
     "truecolor": ColorSystem.TRUECOLOR,
@@ -28,7 +29,6 @@ SYSTEMS: Mapping[ColorDepth, ColorSystem] = {
 }
 """What Rich calls it."""
 
-TMUX_SECONDS = 0.5
 _NAMED: Mapping[str, ColorDepth] = {"truecolor": "truecolor", "256": "256", "standard": "16"}
 _TRUECOLOR_TERMS = ("kitty", "ghostty", "alacritty", "foot", "wezterm", "contour", "direct")
 """Parts of TERM of terminals that have truecolor, also where COLORTERM does not come along, as through ssh."""
@@ -44,7 +44,7 @@ def of_terminal(
     if named is not None:
         return named
     claimed = _claimed(environment)
-    if environment.get("TMUX"):
+    if tmux.is_around(environment):
         return _through_tmux((ask_tmux or client_of_tmux)(environment), claimed)
     if environment.get("STY") and claimed == "truecolor":
         # GNU screen reads 38;2;… as other attributes, blinking among them.
@@ -74,19 +74,7 @@ def _through_tmux(client: str, claimed: ColorDepth) -> ColorDepth:
 
 def client_of_tmux(environment: Mapping[str, str]) -> str:
     """The TERM of the terminal around tmux, and the features that tmux knows it to have; empty if it does not say."""
-    try:
-        done = subprocess.run(
-            ["tmux", "display-message", "-p", "#{client_termname} #{client_termfeatures}"],
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            timeout=TMUX_SECONDS,
-            env=dict(environment),
-            check=False,
-        )
-    except (OSError, subprocess.TimeoutExpired):
-        return ""
-    return done.stdout.strip()
+    return tmux.ask(environment, "#{client_termname} #{client_termfeatures}")
 
 
 def depth_of(app: App[Any]) -> ColorDepth:

@@ -19,6 +19,7 @@ from textual.app import App
 
 from fleet_tui.faces.notices import Notice, NotifySettings
 from fleet_tui.text import in_sequence
+from fleet_tui.tui import tmux
 from fleet_tui.tui.driver import host_of
 
 Way = Literal["osc9", "osc777", "bell", "off"]
@@ -26,7 +27,6 @@ Way = Literal["osc9", "osc777", "bell", "off"]
 COMMANDS_AT_ONCE = 3
 COMMAND_SECONDS = 10.0
 """Timeout of the user's command."""
-TMUX_SECONDS = 1.0
 BELL = "\x07"
 
 _BY_PROGRAM: Mapping[str, Way] = {
@@ -73,10 +73,6 @@ def sequence(way: Way, notice: Notice, *, through_tmux: bool = False) -> str:
     return f"\x1bPtmux;{plain.replace(chr(27), chr(27) * 2)}\x1b\\" if through_tmux else plain
 
 
-def is_in_tmux(environment: Mapping[str, str]) -> bool:
-    return bool(environment.get("TMUX"))
-
-
 def is_enclosed(environment: Mapping[str, str]) -> bool:
     """Whether a multiplexer in between drops notifications."""
     return bool(environment.get("STY") or environment.get("ZELLIJ"))
@@ -84,19 +80,7 @@ def is_enclosed(environment: Mapping[str, str]) -> bool:
 
 def ask_tmux(environment: Mapping[str, str]) -> tuple[bool, str]:
     """Query whether tmux passes sequences through, and the terminal around it."""
-    try:
-        done = subprocess.run(
-            ["tmux", "display-message", "-p", _TMUX_QUESTION],
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            timeout=TMUX_SECONDS,
-            env=dict(environment),
-            check=False,
-        )
-    except (OSError, subprocess.TimeoutExpired):
-        return False, ""
-    allows, _, term = done.stdout.strip().partition(" ")
+    allows, _, term = tmux.ask(environment, _TMUX_QUESTION).partition(" ")
     return allows in ("on", "all", "1", "2"), term
 
 
@@ -144,7 +128,7 @@ class Notifier:
         wanted, environment = self._switches.terminal, self._environment
         if wanted == "bell":
             return "bell", False
-        if is_in_tmux(environment):
+        if tmux.is_around(environment):
             return in_tmux(wanted, environment, await asyncio.to_thread(ask_tmux, environment))
         if wanted != "auto":
             return wanted, False  # type: ignore[return-value]  # checked when it was configured
