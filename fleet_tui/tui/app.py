@@ -21,6 +21,7 @@ from textual import events
 from textual.binding import BindingType
 from textual.command import Provider
 from textual.notifications import SeverityLevel
+from textual.theme import Theme
 
 from fleet_tui import paths
 from fleet_tui.errors import FleetError
@@ -35,6 +36,7 @@ from fleet_tui.tui.clipboard import Clipboard
 from fleet_tui.tui.color_depth import ColorDepth
 from fleet_tui.tui.dashboard.screen import Dashboard
 from fleet_tui.tui.dialogs.crash import CrashDialog, log_crash
+from fleet_tui.tui.driver import host_of
 from fleet_tui.tui.hosted_app import HostedApp
 from fleet_tui.tui.keys import clashes
 from fleet_tui.tui.messages import FleetChanged, LiveDataChanged, WorkerFailed
@@ -120,6 +122,8 @@ class FleetApp(ErrorBoundary, ToastApp[None], HostedApp[None], inherit_bindings=
             hint, title=message, severity="warning", timeout=60
         )
         self._worker.start()
+        self.theme_changed_signal.subscribe(self, self._color_cursor)
+        self._color_cursor(self.current_theme)
         self.push_screen(self.dashboard)
         self.set_interval(POLL_SECONDS, self._poll)
         if self._warning:
@@ -129,6 +133,12 @@ class FleetApp(ErrorBoundary, ToastApp[None], HostedApp[None], inherit_bindings=
         self.run_worker(self._look_around(), exit_on_error=False)
         if not self.is_headless:
             self.set_timer(SETTLED_SECONDS, gc_schedule.take_over)
+
+    def _color_cursor(self, theme: Theme) -> None:
+        """A light theme in a dark terminal would have a light cursor on its light background."""
+        host = host_of(self)
+        if host is not None:
+            host.color_cursor(themes.cursor_color(theme, self.color_depth))
 
     async def on_unmount(self) -> None:
         self._fleet_notifications.close()

@@ -51,6 +51,7 @@ ASK_CLUSTERS, USE_CLUSTERS, LEAVE_CLUSTERS = "\x1b[?2027$p", "\x1b[?2027h", "\x1
 """Query, set and reset mode 2027: grapheme clusters have their own width."""
 HIDE_CURSOR = "\x1b[?25l"
 DEFAULT_SHAPE = "\x1b[0 q"
+HOST_CURSOR_COLOR = "\x1b]112\x1b\\"
 
 _MODE_REPORT = re.compile(rb"\x1b\[\?(\d+);(\d)\$y")
 _BUTTONS = {"": 0, "left": 1, "middle": 2, "right": 3}
@@ -87,6 +88,8 @@ class FleetDriver(LinuxDriver):
         """The host supports mode 2027."""
         self.cursor = ""
         """The sequence that places the hardware cursor; empty while it is hidden."""
+        self._cursor_color = ""
+        """As #rrggbb; empty for the host's own, which may be that of the background."""
 
     # output
 
@@ -135,6 +138,12 @@ class FleetDriver(LinuxDriver):
         """Put the cursor into a cell, in a DECSCUSR shape."""
         self._set_cursor(f"\x1b[{shape} q\x1b[{y + 1};{x + 1}H\x1b[?25h")
 
+    def color_cursor(self, color: str) -> None:
+        """Give the cursor a color, or with none the host's own."""
+        if color != self._cursor_color:
+            self._cursor_color = color
+            self.write(f"\x1b]12;{color}\x1b\\" if color else HOST_CURSOR_COLOR)
+
     def hide_cursor(self) -> None:
         self._set_cursor("")
 
@@ -156,6 +165,8 @@ class FleetDriver(LinuxDriver):
         if not constants.DISABLE_KITTY_KEY:
             # Changes the entry that Textual pushed, so that its pop undoes it.
             self.write(KITTY)
+        color, self._cursor_color = self._cursor_color, ""
+        self.color_cursor(color)
         self.write(ASK_CLUSTERS)
         self.flush()
 
@@ -197,6 +208,8 @@ class FleetDriver(LinuxDriver):
         if self.draws_clusters:
             self.write(LEAVE_CLUSTERS)
         self.write(DEFAULT_SHAPE)
+        if self._cursor_color:
+            self.write(HOST_CURSOR_COLOR)
         super().stop_application_mode()
         self._has_left = True
         output.drain(LEAVE_SECONDS)

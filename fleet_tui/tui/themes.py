@@ -173,6 +173,12 @@ def program_colors(theme: Theme, depth: ColorDepth) -> ProgramColors | None:
     return ProgramColors(_rgb(foreground), _rgb(background), is_dark, is_rounded=depth == "256")
 
 
+def cursor_color(theme: Theme, depth: ColorDepth) -> str:
+    """What a cursor is visible in; empty where the theme follows the host."""
+    colors = program_colors(theme, depth)
+    return f"#{colors.foreground:06x}" if colors is not None and depth in ("truecolor", "256") else ""
+
+
 def _rgb(value: str) -> int:
     red, green, blue = Color.parse(value).rgb
     return red << 16 | green << 8 | blue

@@ -15,6 +15,7 @@ import pytest
 
 from fleet_tui.tui.clipboard import SCREEN, TMUX_IS_OFF, deliver, desktop_tool, sequence
 from tests.tui.ptyapp import PtyApp
+from tests.tui.running_dashboard import drive, opened
 
 TEXT = "what was; copied \x1b]\n"
 ARRIVED = base64.b64encode(TEXT.encode())
@@ -91,3 +92,24 @@ def test_a_tool_of_the_desktop_gets_the_text_as_its_input(tmp_path: Path) -> Non
     assert desktop_tool(environment | {"DISPLAY": ""}) is None, "without a display there is no clipboard"
     tool.write_text("#!/bin/sh\nexit 1\n")
     assert deliver(TEXT, environment, lambda _: None) == SCREEN, "a tool that fails is no way"
+
+
+def test_the_dashboard_tells_once_why_a_copy_did_not_arrive(
+    repository: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("TMUX", "DISPLAY", "WAYLAND_DISPLAY"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("STY", "1.pts")
+
+    async def go() -> None:
+        async with opened(repository) as driven:
+            driven.app.copy_to_clipboard("one")
+            await driven.until(lambda: SCREEN.hint in driven.toasts(), "the hint")
+            driven.app.clear_notifications()
+            driven.app.copy_to_clipboard("two")
+            await driven.app.workers.wait_for_complete()
+            await driven.keyboard.pause()
+            assert driven.app.clipboard == "two"
+            assert SCREEN.hint not in driven.toasts()
+
+    drive(go())
