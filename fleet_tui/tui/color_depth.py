@@ -40,6 +40,8 @@ def of_terminal(
     """What the terminal of this environment shows. A multiplexer counts as what it passes on."""
     if environment.get("NO_COLOR"):
         return "none"
+    if environment.get("TEXTUAL_DRIVER"):
+        return "truecolor"  # the browser's
     named = _NAMED.get(environment.get("TEXTUAL_COLOR_SYSTEM", ""))
     if named is not None:
         return named

@@ -79,6 +79,8 @@ class ProgramColors:
                 if is_lost
                 else self.foreground
             )
+        if background >= 0 and foreground >= 16:
+            return self._rgb(foreground, self._text)
         if background >= 0:
             choices = {self._rgb(foreground, table) for table in (self._text, self._fill)}
             return max(choices, key=lambda ink: contrast(ink, ground))
@@ -109,6 +111,14 @@ class ProgramColors:
             rgb = self._rgb(color, self._text)
             return nearest(rgb) if self.is_rounded else TRUECOLOR | rgb
         return color
+
+
+def ink_on(background: int) -> int:
+    """Black or white for default text on a color that a host of sixteen has to round: its own text may be either."""
+    if background < 16:
+        return -1
+    rgb = background & 0xFFFFFF if background & TRUECOLOR else rgb_of(background)
+    return 15 if contrast(0xFFFFFF, rgb) > contrast(0x000000, rgb) else 0
 
 
 def contrast(one: int, other: int) -> float:

@@ -33,6 +33,7 @@ pytestmark = pytest.mark.pure
         ({"TERM": "xterm-256color", "COLORTERM": "truecolor", "NO_COLOR": "1"}, "none"),
         ({"TERM": "xterm-256color", "NO_COLOR": ""}, "256"),
         ({"TERM": "dumb", "TEXTUAL_COLOR_SYSTEM": "truecolor"}, "truecolor"),
+        ({"TERM": "dumb", "TEXTUAL_DRIVER": "textual.drivers.web_driver:WebDriver"}, "truecolor"),
         ({"TERM": "screen-256color", "COLORTERM": "truecolor", "STY": "1.pts-0"}, "256"),
     ],
 )
@@ -117,7 +118,14 @@ def test_old_samples_fade_in_steps_of_one_hue_on_256_colors() -> None:
 
 def test_without_colors_programs_have_none_either() -> None:
     sets = StyleSets()
-    sets.use(None, is_colored=False)
+    sets.use(None, "none")
     style = sets.plain[TRUECOLOR | 0xFF0000, 4, 1, -1]
     assert style is not None
     assert (style.color, style.bgcolor, style.bold) == (None, None, True)
+
+
+def test_default_text_on_a_bar_is_readable_when_sixteen_colors_round_the_bar() -> None:
+    sets = StyleSets()
+    sets.use(None, "16")
+    shown = [sets.plain[-1, background, 0, -1] for background in (237, 253, TRUECOLOR | 0x102030, 4)]
+    assert [style and style.color and style.color.number for style in shown] == [15, 0, 15, None]

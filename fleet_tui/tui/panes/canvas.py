@@ -42,7 +42,7 @@ class PaneCanvas:
 
     def _use_theme(self, theme: Theme) -> None:
         depth = depth_of(self._pane.app)
-        self._style_sets.use(program_colors(theme, depth), is_colored=depth != "none")
+        self._style_sets.use(program_colors(theme, depth), depth)
         self._pane.repaint_all()
 
     @property

@@ -20,7 +20,8 @@ from fleet_tui.terminal.ansi import cell_widths
 from fleet_tui.terminal.cells import TRUECOLOR, UNDERLINE_SHIFT, Attribute, Style
 from fleet_tui.terminal.view import Run
 from fleet_tui.text import blanked
-from fleet_tui.tui.program_colors import ProgramColors
+from fleet_tui.tui.color_depth import ColorDepth
+from fleet_tui.tui.program_colors import ProgramColors, ink_on
 
 MAX_STYLES = 4096
 DOUBLE = 2
@@ -44,12 +45,12 @@ class Styles(dict[Style | None, RichStyle | None]):
         *,
         is_dim: bool = False,
         is_fixed: bool = False,
-        is_colored: bool = True,
+        depth: ColorDepth = "truecolor",
     ) -> None:
         super().__init__()
         self._colors = colors
         """None for those of the host."""
-        self._is_colored = is_colored
+        self._depth = depth
         self._is_dim = is_dim
         self._is_fixed = is_fixed
 
@@ -66,8 +67,10 @@ class Styles(dict[Style | None, RichStyle | None]):
             return DIM if self._is_dim else None
         foreground, background, attributes, line_color = style
         is_dim = self._is_dim or bool(attributes & Attribute.FAINT)
-        if not self._is_colored:
+        if self._depth == "none":
             return _rich_style(None, None, attributes, -1, is_dim=is_dim)
+        if self._depth == "16" and foreground < 0:
+            foreground = ink_on(background)
         return _rich_style(_color(foreground), _color(background), attributes, line_color, is_dim=is_dim)
 
     def _in_theme(self, colors: ProgramColors, style: Style) -> RichStyle:
@@ -83,20 +86,20 @@ class StyleSets:
 
     def __init__(self) -> None:
         self._colors: ProgramColors | None = None
-        self._is_colored = True
+        self._depth: ColorDepth = "truecolor"
         self._make()
 
     def _make(self) -> None:
-        colors, is_colored = self._colors, self._is_colored
-        self.plain = Styles(colors, is_colored=is_colored)
-        self.quiet = Styles(colors, is_colored=is_colored, is_dim=True)
+        colors, depth = self._colors, self._depth
+        self.plain = Styles(colors, depth=depth)
+        self.quiet = Styles(colors, depth=depth, is_dim=True)
         self.covered = Styles(colors, is_fixed=True) if colors is not None else self.quiet
         """For panes behind a dialog, whose scrim can only be blended with known colors."""
 
-    def use(self, colors: ProgramColors | None, *, is_colored: bool = True) -> None:
-        """Take the colors of another theme; None for those of the host, or for none at all."""
-        if (colors, is_colored) != (self._colors, self._is_colored):
-            self._colors, self._is_colored = colors, is_colored
+    def use(self, colors: ProgramColors | None, depth: ColorDepth = "truecolor") -> None:
+        """Take the colors of another theme; None for those of the host, as many as it has."""
+        if (colors, depth) != (self._colors, self._depth):
+            self._colors, self._depth = colors, depth
             self._make()
 
 
