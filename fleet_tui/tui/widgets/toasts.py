@@ -71,6 +71,7 @@ class Toasts(LineView):
     def on_mount(self) -> None:
         super().on_mount()
         self.screen.screen_layout_refresh_signal.subscribe(self, self._laid_out)
+        self.app.screen_change_signal.subscribe(self, self._laid_out)
         self.call_after_refresh(self.show)
 
     def _laid_out(self, _screen: Screen[object]) -> None:
@@ -81,7 +82,8 @@ class Toasts(LineView):
         """Show the notifications of the app that have not expired."""
         if not self.is_mounted:
             return
-        shown = list(self.app._notifications)
+        # Behind a dialog they would be seen twice.
+        shown = list(self.app._notifications) if self.app.screen is self.screen else []
         room = room_on(self.screen)
         self._rows = rows(shown, room.region.width, room.region.height)
         height = len(self._rows)
@@ -104,7 +106,7 @@ class Toasts(LineView):
             return
         if not has_room:
             for notification in shown:
-                notification.raised_at = time.time()
+                notification.raised_at = time.time() + RETRY_SECONDS
         seconds = min(one.time_left for one in shown) if has_room else RETRY_SECONDS
         self._timer = self.set_timer(max(0.01, seconds), self.show)
 
