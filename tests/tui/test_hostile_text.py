@@ -57,6 +57,7 @@ from fleet_tui.tui.dialogs.prompt import PromptDialog
 from fleet_tui.tui.dialogs.queue import QueueDialog, Waiting
 from fleet_tui.tui.dialogs.trust import FileDialog, TrustDialog
 from fleet_tui.tui.dialogs.why import WhyDialog, WrongDialog
+from fleet_tui.tui.widgets.toasts import Toasts
 from fleet_tui.tui.worker_protocol import LaunchStep
 from tests.cli.commands import Cli
 from tests.cli.test_hostile_text import CONTROLS, EVIL, hostile, place
@@ -315,6 +316,9 @@ def test_no_widget_lets_hostile_text_act_on_the_terminal() -> None:
             await pilot.pause()
             check(app, f"dashboard {keys}", seen)
         await pilot.press("escape")
+        dashboard.notify(EVIL, title=EVIL)
+        await until(pilot, lambda: any(toast.display for toast in dashboard.query(Toasts)))
+        check(app, "toast", seen)
         dashboard.groups.away.show(Summary(5000.0, AGENTS[:3], EVIL))
         for agent in AGENTS:
             dashboard.view.select(agent.id)

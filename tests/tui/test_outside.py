@@ -106,23 +106,30 @@ def test_programs_are_dimmed_behind_a_dialog_in_any_color_they_print(
         for y, text in enumerate(dashboard.app.screen.text())
         if "ready" in text[44:]
     )
-    assert dashboard.app.cells(x, y, 1, 1) == [[("r", None)]], "the host's own color"
+    plain = [[("r", (TRUECOLOR | 0xD7DCE5, TRUECOLOR | 0x0F131A, 0, -1))]]
+    dashboard.app.wait_for(lambda: dashboard.app.cells(x, y, 1, 1) == plain, "the theme's own colors")
     dashboard.app.send(b"r")
     dashboard.app.wait_for_text("The branch keeps its name.")
-    dashboard.app.wait_for(lambda: dashboard.app.cells(x, y, 1, 1) != [[("r", None)]], "the scrim")
+    dashboard.app.wait_for(lambda: dashboard.app.cells(x, y, 1, 1) != plain, "the scrim")
     ((text, style),) = dashboard.app.cells(x, y, 1, 1)[0]
     assert style is not None
     assert text == "r"
     assert style[0] & TRUECOLOR
     assert max(style[0] >> 16 & 255, style[0] >> 8 & 255, style[0] & 255) < 0x80
     dashboard.app.send(b"\x1b[27u")
-    dashboard.app.wait_for(lambda: dashboard.app.cells(x, y, 1, 1) == [[("r", None)]], "the color of before")
+    dashboard.app.wait_for(lambda: dashboard.app.cells(x, y, 1, 1) == plain, "the color of before")
 
 
 @pytest.mark.slow
 def test_another_theme_is_chosen_by_name(dashboard: InstalledDashboard) -> None:
     dashboard.to_list()
-    dark = dashboard.app.cells(0, 0, 1, 1)
+
+    def grounds() -> list[int]:
+        """The backgrounds of the header and of a pane's last cell."""
+        styles = [dashboard.app.cells(*place, 1, 1)[0][0][1] for place in ((0, 0), (117, 37))]
+        return [style[1] if style is not None else -1 for style in styles]
+
+    dark = grounds()
 
     def choose(name: str, other: str) -> None:
         dashboard.app.send(b"T")
@@ -135,6 +142,7 @@ def test_another_theme_is_chosen_by_name(dashboard: InstalledDashboard) -> None:
         dashboard.app.wait_for(lambda: name not in dashboard.app.text, "the end of the choice")
 
     choose("fleet-light", "fleet-dark")
-    dashboard.app.wait_for(lambda: dashboard.app.cells(0, 0, 1, 1) != dark, "the light")
+    light = [TRUECOLOR | 0xECECE7, TRUECOLOR | 0xFBFBF9]
+    dashboard.app.wait_for(lambda: grounds() == light, "the light, in panes too")
     choose("fleet-dark", "fleet-light")
-    dashboard.app.wait_for(lambda: dashboard.app.cells(0, 0, 1, 1) == dark, "the dark")
+    dashboard.app.wait_for(lambda: grounds() == dark, "the dark")

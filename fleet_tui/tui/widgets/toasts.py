@@ -17,7 +17,8 @@ from textual.notifications import Notification
 from textual.screen import Screen
 from textual.timer import Timer
 
-from fleet_tui.tui.widgets.lines import Line, LineView, both_ends, fit, length, wrap
+from fleet_tui.text import block
+from fleet_tui.tui.widgets.lines import Line, LineView, both_ends, clean, fit, length, wrap
 
 HEADER_ROWS = 2
 """The header, and the border below it."""
@@ -156,7 +157,7 @@ def lines_of(notification: Notification, width: int, most: int) -> list[Line]:
     """The title and the message, as one text if they are short, in at most so many lines."""
     role = ROLES[notification.severity]
     bar: Line = (("▌", role), (" ", ""))
-    title, message = notification.title, notification.message.strip()
+    title, message = clean(notification.title), block(notification.message).strip()
     room = width - length(bar)
     words: Line = ((title, f"bold {role}"), ("  ", "")) if title else ()
     short: Line = (*bar, *words, (" ".join(message.split()), ""))
