@@ -32,7 +32,7 @@ from fleet_tui.fleet.project_info import ProjectInfo
 from fleet_tui.models import FleetState
 from fleet_tui.text import block, one_line
 from fleet_tui.tui import color_depth, gc_schedule, stylesheets, themes
-from fleet_tui.tui.clipboard import Clipboard
+from fleet_tui.tui.clipboard import HostClipboard
 from fleet_tui.tui.color_depth import ColorDepth
 from fleet_tui.tui.dashboard.screen import Dashboard
 from fleet_tui.tui.dialogs.crash import CrashDialog, log_crash
@@ -105,7 +105,7 @@ class FleetApp(ErrorBoundary, ToastApp[None], HostedApp[None], inherit_bindings=
         )
 
         self._warning = settings.warning
-        self._clipboards = Clipboard(
+        self._clipboards = HostClipboard(
             self,
             lambda problem: self.notify(problem.hint, title=problem.reason, severity="warning", timeout=15),
         )

@@ -23,6 +23,8 @@ from fleet_tui.text import one_line
 from fleet_tui.tui import tmux
 
 TOOL_SECONDS = 3.0
+SEQUENCE_LIMIT = 100_000
+"""Characters. Terminals refuse a much larger clipboard; programs take any."""
 _QUESTION = "#{set-clipboard} #{client_termname} #{client_termfeatures}"
 
 Write = Callable[[str], object]
@@ -79,7 +81,7 @@ def _through_tmux(text: str, environment: Mapping[str, str], write: Write) -> Un
 
 def sequence(text: str) -> str:
     """OSC 52: base64, so that no text can break out of it."""
-    return f"\x1b]52;c;{base64.b64encode(text.encode('utf-8', 'replace')).decode()}\x07"
+    return f"\x1b]52;c;{base64.b64encode(text[:SEQUENCE_LIMIT].encode('utf-8', 'replace')).decode()}\x07"
 
 
 def desktop_tool(environment: Mapping[str, str], platform: str = sys.platform) -> list[str] | None:
@@ -118,7 +120,7 @@ def _fed(command: list[str], text: str, environment: Mapping[str, str]) -> bool:
     return done.returncode == 0
 
 
-class Clipboard:
+class HostClipboard:
     """Copies without blocking, and tells once why a copy did not arrive."""
 
     def __init__(

@@ -47,8 +47,6 @@ from fleet_tui.tui.panes.scrolling import PaneScrolling
 
 SETTLE_SECONDS = 0.3
 """A layout must hold this long before the program is resized."""
-COPY_LIMIT = 100_000
-"""Characters. Hosts refuse a much larger clipboard."""
 SHAPES = {"block": 2, "underline": 4, "bar": 6}
 """As DECSCUSR numbers the steady ones; one less blinks."""
 
@@ -493,7 +491,7 @@ class Pane(Widget, can_focus=True, inherit_bindings=False):
 
     def copy_to_clipboard(self, text: str) -> None:
         if text:
-            self.app.copy_to_clipboard(text[:COPY_LIMIT])
+            self.app.copy_to_clipboard(text)
             self.post_message(self.Copied(self, text))
 
 

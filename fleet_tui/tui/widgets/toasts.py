@@ -29,8 +29,8 @@ LEAST_CELLS = 12
 RETRY_SECONDS = 1.0
 ROLES = {"information": "primary", "warning": "warning", "error": "error"}
 
-Row = tuple[Line, Notification]
-ReturnType = TypeVar("ReturnType")
+ToastLine = tuple[Line, Notification]
+AppResult = TypeVar("AppResult")
 
 
 class ToastRoom(NamedTuple):
@@ -48,7 +48,7 @@ class HasToastRoom(Protocol):
     def toast_room(self) -> ToastRoom: ...
 
 
-class ToastApp(App[ReturnType]):
+class ToastApp(App[AppResult]):
     """An app whose notifications are shown by `Toasts`, on whichever screen is on top."""
 
     def _refresh_notifications(self) -> None:
@@ -66,7 +66,7 @@ class ToastApp(App[ReturnType]):
 class Toasts(LineView):
     def __init__(self) -> None:
         super().__init__()
-        self._rows: Sequence[Row] = ()
+        self._rows: Sequence[ToastLine] = ()
         self._timer: Timer | None = None
 
     def on_mount(self) -> None:
@@ -134,9 +134,9 @@ def at_header(screen: Screen[object]) -> ToastRoom:
     return ToastRoom(Region(width - cells, 0, cells, min(HEADER_ROWS, screen.size.height)))
 
 
-def rows(shown: Sequence[Notification], width: int, height: int) -> Sequence[Row]:
+def rows(shown: Sequence[Notification], width: int, height: int) -> Sequence[ToastLine]:
     """The lines of the newest that fit; the first line counts the others."""
-    found: list[Row] = []
+    found: list[ToastLine] = []
     left_out = 0
     for notification in reversed(shown):
         free = height - len(found)
