@@ -26,6 +26,8 @@ class ScreenDisplay:
 
     def feed(self, data: bytes, now: float, viewers: list[Viewer]) -> None:
         """Feed output, and look at the screen between two redraws in it: only there is it whole."""
+        for viewer in viewers:
+            viewer.output_came(now)
         end = data.rfind(REDRAW_ENDS) + len(REDRAW_ENDS)
         if viewers and end >= len(REDRAW_ENDS) and data.find(REDRAW_BEGINS, end) >= 0:
             self._held_since = None
