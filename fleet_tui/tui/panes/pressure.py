@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-LATE_SECONDS, CALM_SECONDS = 0.012, 0.004
+LATE_SECONDS, CALM_SECONDS = 0.012, 0.006
 """Lateness of the loop from which there are fewer frames, and up to which there may be more."""
 WEIGHT, MOST_SECONDS = 0.2, 0.048
 """Of a new measurement in the average, and the most that it counts: one hiccup is no pressure."""
