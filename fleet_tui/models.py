@@ -86,6 +86,8 @@ class RunSettings:
     """Lines."""
     transcript_cap: int = 64 << 20
     """Bytes."""
+    nice: int = 0
+    """Nice value of the program and of what it starts."""
 
     @classmethod
     def from_plain(cls, values: Mapping[str, Any]) -> RunSettings:

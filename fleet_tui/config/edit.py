@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 _AUTHORITY_NOTES = {
     "user": " (your own file only)",
     "lower": " (a project can only lower it)",
+    "higher": " (a project can only raise it)",
     "trusted": " (a project's value needs your trust)",
     "project": "",
 }

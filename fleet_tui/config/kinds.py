@@ -92,6 +92,12 @@ def _count(value: object) -> int:
     return value
 
 
+def _nice(value: object) -> int:
+    if _count(value) > 19:
+        raise InvalidValue
+    return _count(value)
+
+
 def _seconds(value: object) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < 1e9:
         raise InvalidValue
@@ -172,6 +178,7 @@ PATH = ValueKind("a path as a string", _path, str)
 FLAGS = ValueKind("command-line flags as one string, with balanced quotes", _flags, str)
 BOOLEAN = ValueKind("true or false", _boolean, _boolean_text, ("true", "false"))
 COUNT = ValueKind("a whole number, 0 or more", _count, _number_text(int))
+NICE = ValueKind("a whole number from 0 to 19", _nice, _number_text(int))
 SECONDS = ValueKind("a number of seconds, 0 or more", _seconds, _number_text(_seconds_text))
 PERMISSION = _choice(PERMISSION_MODES)
 MODE = _choice(APPROVE_MODES)

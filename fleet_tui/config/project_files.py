@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 from fleet_tui import paths
 from fleet_tui.config.files import parse, read, read_include, read_text, settings_in
 from fleet_tui.config.kinds import APPROVE_MODES
-from fleet_tui.config.settings import INCLUDE_FILE, KEYS, LOWER, USER, Config, row_key
+from fleet_tui.config.settings import HIGHER, INCLUDE_FILE, KEYS, LOWER, USER, Config, Setting, row_key
 from fleet_tui.errors import UsageError
 from fleet_tui.fast_dataclasses import dataclass, field, replace
 
@@ -64,9 +64,10 @@ def read_project_files(
             warnings.append(f"{file}: {key} is ignored here; set it in {paths.user_config()}")
             continue
         limit = user.get(key, row.default)
-        if row.authority is LOWER and cast("float", value) > cast("float", limit):
+        allowed = _wrong_way(row, value, limit)
+        if allowed:
             refused.append(key)
-            warnings.append(f"{file}: {key} is ignored: a project may only lower it, from {limit:g}")
+            warnings.append(f"{file}: {key} is ignored: a project may only {allowed} it, from {limit:g}")
             continue
         settings[key] = value
     parts = {key: _written(document, key) for key in settings if _needs_trust(key, settings, user)}
@@ -82,11 +83,24 @@ def check_project_value(key: str, value: object) -> None:
     if row.authority is USER:
         raise UsageError(f"{key} counts only in your own file", hint="add --user")
     file = paths.user_config()
-    limit = dict(settings_in(read(file), file, [])).get(key, row.default) if row.authority is LOWER else None
-    if limit is not None and cast("float", value) > cast("float", limit):
+    if row.authority not in (LOWER, HIGHER):
+        return
+    limit = dict(settings_in(read(file), file, [])).get(key, row.default)
+    allowed = _wrong_way(row, value, limit)
+    if allowed:
         raise UsageError(
-            f"a project can only lower {key}, from {limit:g}", hint="add --user to change it in your own file"
+            f"a project can only {allowed} {key}, from {limit:g}",
+            hint="add --user to change it in your own file",
         )
+
+
+def _wrong_way(row: Setting, value: object, limit: object) -> str:
+    """What a project may do with a limit of the user's ("lower", "raise"), if this value does the opposite."""
+    if row.authority is LOWER and cast("float", value) > cast("float", limit):
+        return "lower"
+    if row.authority is HIGHER and cast("float", value) < cast("float", limit):
+        return "raise"
+    return ""
 
 
 def _written(document: Mapping[str, Any], key: str) -> object:

@@ -17,6 +17,7 @@ from fleet_tui.config.kinds import (
     EVENTS,
     FLAGS,
     MODE,
+    NICE,
     NOTIFY_EVENTS,
     PATH,
     PERMISSION,
@@ -48,7 +49,7 @@ MAX_FOLDER_BYTES = 80
 class Authority(NamedTuple):
     """Whose file may set a key. Strangers write repositories, so a project's harmful keys need the user's trust."""
 
-    name: Literal["user", "project", "lower", "trusted"]
+    name: Literal["user", "project", "lower", "higher", "trusted"]
     verb: str = ""
     """What the project asks to do, if that needs trust."""
     harmless: tuple[object, ...] = ("", (), None)
@@ -60,6 +61,8 @@ USER = Authority("user")
 PROJECT = Authority("project")
 LOWER = Authority("lower")
 """A project may set a lower value than the user's, not a higher one."""
+HIGHER = Authority("higher")
+"""A project may set a higher value than the user's, not a lower one."""
 RUN = Authority("trusted", "run")
 START = Authority("trusted", "start")
 START_WITH = Authority("trusted", "start", ())
@@ -162,6 +165,13 @@ class Config:
         "fleet.trash_mb", COUNT, 5120, "Megabytes of removed worktrees to keep in the trash", USER
     )
     scrollback: int = _key("fleet.scrollback", COUNT, 10000, "Lines of scrollback per agent", LOWER)
+    nice: int = _key(
+        "limits.nice",
+        NICE,
+        5,
+        "Nice value of agents' programs, so that they yield to other work: 0 (as important) to 19",
+        HIGHER,
+    )
     env: Mapping[str, str] = _table("env", "Extra environment variables for every agent", SET)
 
     approve_mode: Mode = _key(

@@ -18,6 +18,8 @@ MAX_UNACKNOWLEDGED = 2
 FRAME_BYTES = wire.LIMIT // 2
 """A frame larger than this is sent in parts."""
 TAIL_SECONDS = 0.5
+ECHO_SECONDS, ECHO_INTERVAL = 0.05, 0.005
+"""So long after a key, and at most so often, output is shown to who typed it regardless of the rate."""
 TAIL_LINES = 3
 
 
@@ -35,6 +37,8 @@ class Viewer:
         self.styles: set[int] = set()
         self.header: tuple[Any, ...] = ()
         self.tail: list[str] = []
+        self._typed_at = -ECHO_SECONDS
+        self._sent_at = 0.0
         self.taken = -1
         """The look at the screen that it was last served from."""
         self.set_rate(rate)
@@ -46,8 +50,21 @@ class Viewer:
         self.interval = 1.0 / rate if rate > 0 else TAIL_SECONDS
         self.taken = -1
 
+    def sent(self, now: float) -> None:
+        """It gets a frame now; the next one in an interval."""
+        self._sent_at = now
+        self.next_at = now + self.interval
+
     def acknowledge(self, seq: int) -> None:
         self.acknowledged = max(self.acknowledged, min(seq, self.seq))
+
+    def typed(self, now: float) -> None:
+        """What is printed soon is probably the effect of a key: it is shown at once, whatever the rate."""
+        self._typed_at = now
+
+    def output_came(self, now: float) -> None:
+        if now < self._typed_at + ECHO_SECONDS:
+            self.next_at = min(self.next_at, self._sent_at + ECHO_INTERVAL)
 
     @property
     def is_waiting(self) -> bool:
@@ -124,7 +141,7 @@ class Frames:
         changed = [y for y, generation in enumerate(self._changed) if is_full or generation > viewer.seen]
         if not changed and self._header == viewer.header:
             return
-        viewer.next_at = now + viewer.interval
+        viewer.sent(now)
         yield from self._packed(viewer, [[y, self._encoded(y)] for y in changed], is_full=is_full)
 
     def full(self, viewer: Viewer) -> Iterator[bytes]:

@@ -47,8 +47,8 @@ WHOLE_SECONDS = 0.15
 BOTTOM_LINES = 12
 """The part of the screen where a program says that its turn was interrupted."""
 SESSION_ID_CHARS = 200
-UNJUDGED_BYTES = 1 << 17
-"""The most output that can have been read and not judged; it is read in pieces half as large."""
+UNJUDGED_BYTES = 1 << 18
+"""The most output that can have been read and not judged: a piece that is fed, and one read ahead meanwhile."""
 
 _REPORT = re.compile(rb"\x1b\]7501;([^\x07\x18\x1a\x1b]*)(?:\x07|\x1b\\)")
 

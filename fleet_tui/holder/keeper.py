@@ -32,7 +32,7 @@ from fleet_tui.holder.run_folder import Exit, ExitRecord, Holder, Strays, write_
 from fleet_tui.holder.run_spec import RunSpec
 from fleet_tui.holder.server_process import ServerMain, ServerProcess
 from fleet_tui.holder.stop_requests import StopRequest, StopRequests, read_stop
-from fleet_tui.system import agent_processes, end_tree, identity, processes
+from fleet_tui.system import agent_processes, end_tree, identity, priority, processes
 
 DRAIN_SECONDS = 2.0
 """How long the screen server may take to read what the program left in the terminal."""
@@ -72,6 +72,7 @@ class Keeper:
         self._shutdown_asked = False
         self._install_signals()
         self._program = self._spawn()
+        self._is_session_lowered = not spec.settings.nice
         self._server = ServerProcess(spec, int(self._program.fd), serve, self._become_server_process)
         try:
             self._record_start()
@@ -117,7 +118,7 @@ class Keeper:
             cwd=self._spec.cwd,
             env=self._spec.env,
             dimensions=(self._spec.rows, self._spec.cols),
-            preexec_fn=_reset_child,
+            preexec_fn=lambda: _become_program(self._spec.settings.nice),
         )
 
     def _record_start(self) -> None:
@@ -169,6 +170,7 @@ class Keeper:
         self._lock = lock
         self._server.start()
         while self._status is None:
+            self._lower_session()
             self._wait(1.0)
             if self._take_requests():
                 self._end()
@@ -176,6 +178,10 @@ class Keeper:
             self._server.watch()
             self._note_strays()
         self._finish("exited", grace=LEFTOVER_GRACE)
+
+    def _lower_session(self) -> None:
+        if not self._is_session_lowered:
+            self._is_session_lowered = priority.lower_session(self.pid, self._spec.settings.nice)
 
     def _wait(self, seconds: float) -> None:
         """Wait for a child to end, a signal, a stop request or a message of the screen server."""
@@ -336,6 +342,11 @@ def _setup_failure(folder: Path, commands: tuple[str, ...]) -> str:
     if last[:1] == ["run"]:
         return f"setup: {commands[int(last[1]) - 1]!r} was interrupted"
     return ""
+
+
+def _become_program(nice: int) -> None:
+    _reset_child()
+    priority.lower(nice)
 
 
 def _reset_child() -> None:

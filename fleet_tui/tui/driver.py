@@ -14,6 +14,7 @@ import os
 import re
 import selectors
 import signal
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -42,6 +43,8 @@ from fleet_tui.tui.host_output import HostOutput
 READ_SIZE = 65536
 LEAVE_SECONDS = 1.0
 """How long the driver waits at the end for a host that does not read."""
+SWITCH_SECONDS = 0.001
+"""How long the thread that reads the host waits for the interpreter while another one computes; Python's own is 5 ms."""
 BACKLOG = 1 << 18
 """Bytes buffered for the host before whole frames are dropped."""
 
@@ -84,6 +87,8 @@ class FleetDriver(LinuxDriver):
         self._output: HostOutput | None = None
         self._has_left = False
         self._pointer = (-1, -1)
+        self.on_key: Callable[[], None] | None = None
+        """Called at once, by the thread that reads the host, when a key arrives."""
         self.draws_clusters = False
         """The host supports mode 2027."""
         self.cursor = ""
@@ -226,6 +231,7 @@ class FleetDriver(LinuxDriver):
     # input
 
     def run_input_thread(self) -> None:
+        sys.setswitchinterval(SWITCH_SECONDS)
         tokenizer = Tokenizer()
         deadline: float | None = None
         with selectors.DefaultSelector() as selector:
@@ -256,6 +262,8 @@ class FleetDriver(LinuxDriver):
             self._loop.call_soon_threadsafe(self._end, signal.SIGHUP)
 
     def _take(self, tokens: list[Token]) -> None:
+        if self.on_key is not None and any(isinstance(token, HostKey) for token in tokens):
+            self.on_key()
         for token in tokens:
             match token:
                 case HostKey(event):

@@ -37,6 +37,8 @@ LETTERS = tuple(
 PAUSE = 0.03
 SETTLED = 75.0
 """Seconds. Ages below a minute are shown in seconds, so fifty young agents are repainted every second."""
+BUSY_BEFORE = 2.0
+"""Seconds that the cores have been busy before the first key."""
 TOKEN = re.compile(rb"pane(\d)#(\d{6});")
 EMPTY_APP = """
 from textual.app import App
@@ -153,17 +155,8 @@ def _beside_a_flood(ground: Ground, keys: int) -> Iterator[Row]:
 
 
 def _nine_panes(ground: Ground, keys: int, seconds: float) -> Iterator[Row]:
-    project = ground.repository("nine", 5)
-    (project / ".aifleet").mkdir(exist_ok=True)
-    (project / ".aifleet" / "config.toml").write_text(f"[ui]\nlayout = {PANES}\n")
-    fleet = WatchedFleet(project)
     stalls, stolen = ground.folder / "stalls", ground.folder / "stolen"
-    try:
-        for number in range(1, PANES + 1):
-            program = (
-                f"#!/bin/sh\nexec {sys.executable} {Path(__file__).with_name('redraws.py')} pane{number}\n"
-            )
-            fleet.create(f"pane{number}", profile=str(ground.program(f"redraws{number}", program)))
+    with _redrawing(ground) as project:
         with (
             _watched_for_theft(stolen),
             _opened(project, f"{PANES} agents", ["-m", "tests.bench.stalls", stalls]) as host,
@@ -181,9 +174,47 @@ def _nine_panes(ground: Ground, keys: int, seconds: float) -> Iterator[Row]:
             )
             yield alone("frames of the other eight", others, "fps", at_least=12, note=slowest)
             yield _stall_row(stalls, Stolen(stolen), began)
+        with _opened(project, f"{PANES} agents") as host, _busy_cores():
+            host.rest(BUSY_BEFORE)
+            took, _ = host.type(keys)
+            yield _key_row(f"key → painted, {PANES} panes, busy cores", took, _bare(keys), 40.0)
+            rates = _rates(host.rest(seconds), seconds)
+            yield alone("frames of the typed-to pane", [rates[1]], "fps")
+            yield alone("frames of the other eight", [rates[number] for number in range(2, PANES + 1)], "fps")
+
+
+@contextlib.contextmanager
+def _redrawing(ground: Ground) -> Iterator[Path]:
+    """A project whose agents all redraw, shown in a grid."""
+    project = ground.repository("nine", 5)
+    (project / ".aifleet").mkdir(exist_ok=True)
+    (project / ".aifleet" / "config.toml").write_text(f"[ui]\nlayout = {PANES}\n")
+    fleet = WatchedFleet(project)
+    try:
+        for number in range(1, PANES + 1):
+            program = (
+                f"#!/bin/sh\nexec {sys.executable} {Path(__file__).with_name('redraws.py')} pane{number}\n"
+            )
+            fleet.create(f"pane{number}", profile=str(ground.program(f"redraws{number}", program)))
+        yield project
     finally:
         ground.clear(project)
         fleet.close()
+
+
+@contextlib.contextmanager
+def _busy_cores() -> Iterator[None]:
+    """Programs of someone else that keep every core busy, each in a session of its own like a compiler in its terminal."""
+    busy = [
+        subprocess.Popen([sys.executable, "-c", "while True: pass"], start_new_session=True)
+        for _ in range(os.cpu_count() or 1)
+    ]
+    try:
+        yield
+    finally:
+        for one in busy:
+            one.kill()
+            one.wait()
 
 
 def _rates(seen: bytes, seconds: float) -> dict[int, float]:

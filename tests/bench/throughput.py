@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
+from fleet_tui import paths
 from fleet_tui.errors import HolderGone
 from fleet_tui.holder.session import Session, open_session
 from tests.bench import streams
@@ -87,6 +88,10 @@ def _holder(ground: Ground) -> Iterator[Pourer]:
     pourer = Pourer.make(ground.folder, "holder")
     program = ground.program("pourer", f"#!/bin/sh\nexec {' '.join(pourer.command)}\n")
     repository = ground.small()
+    # As important as the program in tmux.
+    settings = paths.user_config()
+    settings.parent.mkdir(parents=True, exist_ok=True)
+    settings.write_text("[limits]\nnice = 0\n")
     fleet = WatchedFleet(repository, size=(streams.COLS, streams.ROWS))
     try:
         agent = fleet.create("pourer", profile=str(program))
@@ -97,6 +102,7 @@ def _holder(ground: Ground) -> Iterator[Pourer]:
     finally:
         ground.clear(repository)
         fleet.close()
+        settings.unlink()
 
 
 def _watch(session: Session) -> None:

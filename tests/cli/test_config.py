@@ -120,6 +120,9 @@ def test_a_key_that_counts_only_in_the_users_file_is_not_set_in_the_projects(cli
     ran = cli("config", "set", "fleet.stop_grace", "60")
     assert ran.code == 2
     assert ran.complaint.startswith("fleet: a project can only lower fleet.stop_grace, from 0.5 (add --user")
+    ran = cli("config", "set", "limits.nice", "0")
+    assert ran.code == 2
+    assert ran.complaint.startswith("fleet: a project can only raise limits.nice, from 5 (add --user")
     assert not paths.project_config(project).exists()
 
     cli.ok("config", "set", "fleet.stop_grace", "0.2")

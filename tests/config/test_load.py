@@ -349,3 +349,22 @@ def test_without_rules_their_module_is_not_imported(project: Path) -> None:
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
 
     assert done.stdout.strip() == "False"
+
+
+def test_a_project_may_make_agents_yield_more_than_the_user_says_but_not_less(project: Path) -> None:
+    assert load(project).nice == 5
+    write_user("[limits]\nnice = 8\n")
+    write_project(project, "[limits]\nnice = 3\n")
+    loaded = load(project)
+    assert loaded.nice == 8
+    assert any(
+        "limits.nice is ignored: a project may only raise it, from 8" in line for line in loaded.warnings
+    )
+
+    write_project(project, "[limits]\nnice = 12\n")
+    assert (load(project).nice, load(project).run.nice) == (12, 12)
+
+
+def test_the_user_may_let_agents_be_as_important_as_everything_else(project: Path) -> None:
+    write_user("[limits]\nnice = 0\n")
+    assert load(project).run.nice == 0

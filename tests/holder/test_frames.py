@@ -296,3 +296,44 @@ def test_a_viewer_that_asks_for_frames_again_gets_the_whole_screen() -> None:
 
     assert frame["full"]
     assert it.is_right()
+
+
+def test_what_is_printed_after_a_key_is_due_at_once_for_who_typed_it_and_for_nobody_else() -> None:
+    one = watched(rate=10.0)
+    other = Viewer(kind="pane", rate=10.0)
+    one.feed(b"$ ")
+    one.show(1.0)
+    list(one.frames.changes(other, 1.0))
+    other.acknowledge(other.seq)
+
+    one.viewer.typed(1.01)
+    one.feed(b"a")
+    for viewer in (one.viewer, other):
+        viewer.output_came(1.012)
+
+    assert one.frames.is_due(one.viewer, 1.012, is_held=False)
+    assert not one.frames.is_due(other, 1.012, is_held=False)
+
+
+def test_what_is_printed_long_after_a_key_keeps_to_the_rate() -> None:
+    one = watched(rate=10.0)
+    one.viewer.typed(1.0)
+    one.feed(b"$ ")
+    one.show(1.2)
+    one.feed(b"a")
+    one.viewer.output_came(1.21)
+    assert not one.frames.is_due(one.viewer, 1.21, is_held=False)
+
+
+def test_a_key_does_not_make_a_flood_of_frames() -> None:
+    one = watched(rate=10.0)
+    one.viewer.typed(1.0)
+    shown = 0
+    for step in range(200):
+        now = 1.0 + step / 1000
+        one.feed(b"x")
+        one.viewer.output_came(now)
+        if one.frames.is_due(one.viewer, now, is_held=False):
+            one.show(now)
+            shown += 1
+    assert shown <= 13

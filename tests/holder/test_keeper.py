@@ -21,6 +21,7 @@ from fleet_tui.holder.session import Session, final_view
 from fleet_tui.holder.stop_requests import StopRequest, request_stop
 from fleet_tui.holder.transcript import segments
 from fleet_tui.holder.transcript.follow import last_lines
+from fleet_tui.models import RunSettings
 from fleet_tui.system import processes
 from tests.holder.holders import RunningHolder, fork, last_output, start_holder, wait_until
 from tests.holder.screens import wait_for_screen
@@ -51,6 +52,38 @@ def replace_server(holder: RunningHolder, number: signal.Signals = signal.SIGKIL
 def is_running(pid: int) -> bool:
     found = processes.look_up(pid)
     return found is not None and found.is_alive
+
+
+# ── priority ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def niceness(pid: int) -> int:
+    return os.getpriority(os.PRIO_PROCESS, pid)
+
+
+def test_the_program_and_what_it_starts_yield_to_other_work_and_its_holder_does_not(tmp_path: Path) -> None:
+    usual = niceness(0)
+    script = "sleep 1000 & echo child $!; wait"
+    with start_holder(tmp_path, ["/bin/sh", "-c", script], settings=RunSettings(nice=usual + 5)) as holder:
+        wait_until(lambda: b"\n" in last_output(holder.folder, 100), "the child's pid")
+        child = int(last_output(holder.folder, 100).split()[1])
+        assert (niceness(holder.pid), niceness(child)) == (usual + 5, usual + 5)
+        assert (niceness(holder.keeper_pid), niceness(holder.living_server())) == (usual, usual)
+
+
+def test_a_program_without_a_nice_value_is_as_important_as_what_started_it(tmp_path: Path) -> None:
+    with start_holder(tmp_path, agent("echoes")) as holder:
+        assert niceness(holder.pid) == niceness(0)
+
+
+@pytest.mark.skipif(not Path("/proc/self/autogroup").exists(), reason="this system does not group sessions")
+def test_the_programs_session_yields_to_other_sessions_and_its_holders_does_not(tmp_path: Path) -> None:
+    def group(pid: int) -> str:
+        return Path(f"/proc/{pid}/autogroup").read_text().split("nice")[-1].strip()
+
+    with start_holder(tmp_path, agent("echoes"), settings=RunSettings(nice=7)) as holder:
+        wait_until(lambda: group(holder.pid) == "7", "the session's nice value")
+        assert group(holder.living_server()) == group(holder.keeper_pid) == "0"
 
 
 # ── the end ─────────────────────────────────────────────────────────────────────────────────────────────────────

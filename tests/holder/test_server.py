@@ -20,6 +20,7 @@ from fleet_tui.holder.prompts.reasons import UNKNOWABLE
 from fleet_tui.holder.run_folder import read_holder
 from fleet_tui.holder.server.pty import INPUT_LIMIT
 from fleet_tui.holder.session import Session, final_view
+from fleet_tui.holder.transcript import segments
 from fleet_tui.holder.transcript.follow import last_lines
 from fleet_tui.terminal.input_events import KeyEvent
 from fleet_tui.terminal.view import View
@@ -484,6 +485,36 @@ def test_a_program_on_the_alternate_screen_leaves_readable_lines_and_its_last_sc
     ]
     assert last is not None
     assert last.text()[:2] == ["= third =", "the text of third"]
+
+
+def test_a_flood_is_recorded_byte_by_byte_and_judged_and_shown_to_its_end(tmp_path: Path) -> None:
+    flood = b"".join(b"%07d \x1b[3%dm%s\x1b[0m\r\n" % (n, n % 8, b"x" * (n % 97)) for n in range(30_000))
+    (tmp_path / "flood").write_bytes(flood)
+    script = "stty raw -echo; cat flood; printf '\\033]7501;state=done\\007END'; exec cat"
+    with start_holder(tmp_path, ["/bin/sh", "-c", script]) as holder, holder.session() as session:
+        assert shows("END", session)
+        wait_until(lambda: "done" in [one["status"] for one in events(holder, "status")], "the last status")
+        session.send("text", data=b"typed")
+        assert shows("ENDtyped", session)
+        start, recorded = segments.read(holder.folder, 0, 2 * len(flood))
+        last = session.view.text()
+
+    assert start == 0
+    assert recorded == flood + b"\x1b]7501;state=done\x07ENDtyped"
+    assert [line.split()[0] for line in last if line][-3:-1] == ["0029998", "0029999"]
+
+
+def test_the_end_of_a_flood_is_recorded_when_its_program_ends_at_once(tmp_path: Path) -> None:
+    flood = b"".join(b"%07d\r\n" % n for n in range(100_000))
+    (tmp_path / "flood").write_bytes(flood)
+    with start_holder(tmp_path, ["/bin/sh", "-c", "stty raw; exec cat flood"]) as holder:
+        holder.exit()
+        _, recorded = segments.read(holder.folder, 0, 2 * len(flood))
+        view = final_view(holder.folder)
+
+    assert recorded == flood
+    assert view is not None
+    assert "0099999" in view.text()
 
 
 def test_lines_that_scrolled_away_are_readable_in_order(tmp_path: Path) -> None:

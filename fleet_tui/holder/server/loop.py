@@ -28,6 +28,7 @@ from fleet_tui.holder.server.clients import Client, Clients
 from fleet_tui.holder.server.display import ScreenDisplay
 from fleet_tui.holder.server.notes import Notes, last_logged
 from fleet_tui.holder.server.pty import Pty
+from fleet_tui.holder.server.read_ahead import ReadAhead
 from fleet_tui.holder.server.requests import Requests
 from fleet_tui.holder.server.screen_log import ScreenLog
 from fleet_tui.holder.transcript.segments import Transcript
@@ -50,6 +51,8 @@ class Server:
         cols, rows = self._pty.size
         self._transcript = Transcript(folder, cap=spec.settings.transcript_cap)
         self._transcript.resized(cols, rows)
+        self._output = ReadAhead(self._pty, self._transcript)
+        self._is_readable = False
         self._screen = Screen(cols, rows, scrollback=spec.settings.scrollback)
         self._display = ScreenDisplay(self._screen)
         self._log = ScreenLog(folder, self._screen)
@@ -93,6 +96,9 @@ class Server:
         """Wait for the next events or the next thing due, and handle them."""
         for key, events in self._selector.select(self._timeout()):
             self._handle(key, events)
+        # After the keys that came with it.
+        if self._is_readable or self._output.has_more:
+            self._read_output()
         self._tick()
 
     def close(self) -> None:
@@ -113,7 +119,7 @@ class Server:
             if events & selectors.EVENT_WRITE:
                 self._pty.flush()
             if events & selectors.EVENT_READ:
-                self._read_output()
+                self._is_readable = True
         elif key.fd in self._sources:
             self._read_source(self._sources[key.fd])
         elif self._clients.is_listener(key.fileobj):
@@ -130,12 +136,13 @@ class Server:
             complaints.log()
 
     def _read_output(self) -> None:
-        data = self._pty.read()
+        self._is_readable = False
+        data = self._output.next()
         if not data:
             return
         now = time.monotonic()
-        self._transcript.write(data)
-        self._display.feed(data, now, self._clients.viewers())
+        with self._output.reading_on(data):
+            self._display.feed(data, now, self._clients.viewers())
         self._last_output = now
         self._pty.reply(self._screen.take_replies())
         self._interaction.output(now, is_own=self._pty.is_own_output(data, now))
@@ -170,8 +177,8 @@ class Server:
         """Read the last output, which is still in the terminal's buffer."""
         deadline = time.monotonic() + DRAIN_SECONDS
         before = -1
-        while self._transcript.end != before and time.monotonic() < deadline:
-            before = self._transcript.end
+        while self._output.offset != before and time.monotonic() < deadline:
+            before = self._output.offset
             self._read_output()
 
     def _write_end(self) -> None:
@@ -187,6 +194,8 @@ class Server:
     # ── time ────────────────────────────────────────────────────────────────────────────────────────────────────
 
     def _timeout(self) -> float:
+        if self._output.has_more:
+            return 0.0
         now = time.monotonic()
         moments = (
             self._next_beat,
@@ -231,13 +240,13 @@ class Server:
 
     def _judge(self, now: float) -> None:
         self._interaction.tick(now, is_reading=self._pty.is_read, ended=self._how_ended)
-        self._judged = self._transcript.end
+        self._judged = self._output.offset
 
     def _tell(self, kind: str, **data: object) -> None:
         """Log an event and send it to all clients."""
         at = time.time()
         if kind == "status":
-            self._judged = self._transcript.end
+            self._judged = self._output.offset
         # A server that replaces this one continues from that offset.
         self._events.append(kind, at, **data, offset=self._judged)
         self._clients.broadcast(wire.pack(kind, at=at, lost=self._transcript.lost, **data))

@@ -36,6 +36,8 @@ class Pty:
         self.size = self._read_size(fallback)
         """Columns and rows of the screen; during a nudge the program briefly sees other rows."""
         self._restore_at: float | None = None
+        self.is_open = True
+        """Whether there can be more output: some process has the terminal."""
         self._resized_at = time.monotonic() - REDRAW_SECONDS
 
     def start(self) -> None:
@@ -44,11 +46,11 @@ class Pty:
 
     # ── output ──────────────────────────────────────────────────────────────────────────────────────────────────
 
-    def read(self) -> bytes:
-        """What the program has printed, up to `READ_SIZE` or a little more."""
+    def read(self, limit: int = READ_SIZE) -> bytes:
+        """What the program has printed, up to the limit or a little more."""
         chunks = []
         total = 0
-        while total < READ_SIZE:
+        while total < limit:
             try:
                 data = os.read(self.master, READ_SIZE)
             except BlockingIOError:
@@ -71,6 +73,7 @@ class Pty:
         return not self._echo.covers(data) and now >= self._resized_at + REDRAW_SECONDS
 
     def _unregister(self) -> None:
+        self.is_open = False
         with contextlib.suppress(KeyError, ValueError):
             self._selector.unregister(self.master)
 

@@ -155,6 +155,7 @@ class Requests:
 
     def _typed(self, client: Client, viewer: Viewer, data: bytes) -> None:
         self._size.typed(viewer)
+        viewer.typed(time.monotonic())
         self._interaction.typed(data)
         if data and not self._pty.type(data):
             client.send(wire.pack("error", text="the program does not read its input"))

@@ -13,8 +13,16 @@ from fleet_tui.terminal.emulator.native import is_wrapped, lib, new, number, pla
 
 # Sequences that make rows unreachable: full reset, erase of the scrollback, alternate screen.
 _TAKES_HISTORY = re.compile(rb"\x1b(?:c|\[(?:3J|\?(?:\d+;)*(?:47|1047|1049)h))")
-# Much faster to search: only the shortest begins with an escape, as every color does, too.
-_HINTS = tuple(re.compile(hint) for hint in (rb"\x1bc", rb"J(?<=\x1b\[3J)", rb"\?(?:\d+;)*(?:47|1047|1049)h"))
+# Much faster to search: only the shortest begins with an escape, as every color does, too. A single byte is found by far
+# the fastest.
+_HINTS = tuple(
+    (first, re.compile(hint))
+    for first, hint in (
+        (b"\x1b", rb"\x1bc"),
+        (b"J", rb"J(?<=\x1b\[3J)"),
+        (b"?", rb"\?(?:\d+;)*(?:47|1047|1049)h"),
+    )
+)
 SAFE_PART = 8
 """This part of the wanted rows is kept whatever they contain."""
 _LONGEST_SEQUENCE = 24
@@ -54,7 +62,9 @@ class ScrolledLines:
         seam = len(self._tail)
         joined = self._tail + data
         self._tail = joined[-_LONGEST_SEQUENCE:]
-        if b"\x1b" not in joined or not any(hint.search(joined) for hint in _HINTS):
+        if b"\x1b" not in joined or not any(
+            first in joined and hint.search(joined) for first, hint in _HINTS
+        ):
             return []
         return [
             max(match.start() - seam, 0) for match in _TAKES_HISTORY.finditer(joined) if match.end() > seam

@@ -13,8 +13,11 @@ from textual.widget import Widget
 
 from fleet_tui import paths
 from fleet_tui.models import Agent
+from fleet_tui.tui.driver import host_of
 from fleet_tui.tui.panes.connection import ConnectionListener, PaneConnection, RunFolders
+from fleet_tui.tui.panes.key_priority import KeyPriority
 from fleet_tui.tui.panes.painting import StyleSets
+from fleet_tui.tui.panes.pressure import Pressure
 from fleet_tui.tui.panes.repaint import PaintedPane, RepaintScheduler
 
 TYPING_RATE, SHOWN_RATE, CROWDED_RATE = 60.0, 30.0, 15.0
@@ -46,7 +49,9 @@ class LivePanes:
         self._visible_count = 0
         self._is_reconciling = False
         self.styles = StyleSets()
-        self.repaint = RepaintScheduler(lambda: self._shown_rate)
+        self.priority = KeyPriority()
+        self.pressure = Pressure(self.reconcile_soon)
+        self.repaint = RepaintScheduler(lambda: self._shown_rate, self.priority, self.pressure)
 
     def connection(self, agent: Agent, listener: ConnectionListener) -> PaneConnection:
         """Return a connection to this run of the agent, not opened yet."""
@@ -55,6 +60,9 @@ class LivePanes:
     def add(self, widget: Widget, pane: LivePane) -> None:
         """Keep this pane connected while it is visible."""
         self._panes[widget] = pane
+        host = host_of(widget.app)
+        if host is not None:
+            host.on_key = self.priority.pressed
         self.reconcile_soon()
 
     def remove(self, widget: Widget) -> None:
@@ -77,11 +85,16 @@ class LivePanes:
         self._visible_count = len(visible)
         for widget, pane in self._panes.items():
             if widget in visible:
-                pane.connect(TYPING_RATE if pane.wants_rate else self._shown_rate)
+                pane.connect(self._typing_rate if pane.wants_rate else self._shown_rate)
             else:
                 self.repaint.cancel(widget)
                 pane.disconnect()
 
     @property
     def _shown_rate(self) -> float:
-        return CROWDED_RATE if self._visible_count >= CROWD else SHOWN_RATE
+        rate = CROWDED_RATE if self._visible_count >= CROWD else SHOWN_RATE
+        return rate * self.pressure.share
+
+    @property
+    def _typing_rate(self) -> float:
+        return max(SHOWN_RATE, TYPING_RATE * self.pressure.share)

@@ -6,8 +6,7 @@ and focus depend on the same few facts; the mouse, scrolling back, the crop and 
 
 Use::
 
-    panes = LivePanes(fleet)                      # one for all panes of a dashboard
-    pane = Pane(panes)
+    pane = Pane(panes)                            # `LivePanes(fleet)`, one for all panes of a dashboard
     pane.agent = agent                            # shows it; a newer copy of the same run only updates it
     pane.focus(); pane.is_typing = True           # TYPING: every key but the two chords goes to the agent
     other.is_quiet = True                         # readable, dimmed, while another pane is typed into
@@ -442,6 +441,7 @@ class Pane(Widget, can_focus=True, inherit_bindings=False):
         """Type into the agent."""
         if self.connection is not None:
             self.connection.keys(*keys)
+            self._panes.priority.sent()
 
     def send_paste(self, text: str) -> None:
         """Paste into the agent, whole."""
