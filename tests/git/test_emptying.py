@@ -13,8 +13,7 @@ import sys
 import tarfile
 import tempfile
 import time
-import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -23,9 +22,8 @@ from fleet_tui import git, models
 from fleet_tui.errors import FleetError, Refused
 from tests.git import repositories
 from tests.git.repositories import call, commit, make, worktree
+from tests.other_user import NOBODY, as_nobody
 from tests.system import small_disks
-
-NOBODY = 65534
 
 
 @pytest.fixture(autouse=True)
@@ -434,33 +432,6 @@ def shared(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     subprocess.run(["chown", "-R", f"{NOBODY}:{NOBODY}", str(folder)], check=True)
     yield folder
     shutil.rmtree(folder)
-
-
-def as_nobody(action: Callable[[], object]) -> str:
-    """Run a function in an unprivileged fork; return the message of a FleetError, or an empty text."""
-    reading, writing = os.pipe()
-    pid = os.fork()
-    if pid == 0:
-        said, code = "", 1
-        try:
-            os.setgroups([])
-            os.setgid(NOBODY)
-            os.setuid(NOBODY)
-            os.chdir("/")
-            action()
-            code = 0
-        except FleetError as error:
-            said, code = str(error), 0
-        except BaseException:  # noqa: BLE001 - the fork must not go on as a second test run
-            said = traceback.format_exc()
-        finally:
-            os.write(writing, said.encode())
-            os._exit(code)
-    os.close(writing)
-    with os.fdopen(reading) as told:
-        said = told.read()
-    assert os.waitpid(pid, 0)[1] == 0, said
-    return said
 
 
 @pytest.mark.parametrize(
