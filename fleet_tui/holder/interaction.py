@@ -31,11 +31,11 @@ from fleet_tui.holder.server_events import EventStream
 from fleet_tui.holder.status import StatusJudge
 from fleet_tui.holder.transcript import segments
 from fleet_tui.models import ReceiptState, Status
-from fleet_tui.programs.claude.hooks import prompt_taken, session_started
+from fleet_tui.programs.hook_values import hook_value
 from fleet_tui.programs.input_box import UNSETTLED
 from fleet_tui.programs.interaction_rules import InteractionRules
-from fleet_tui.programs.opencode import server_schema
 from fleet_tui.programs.screen_text import shown_line, unframed
+from fleet_tui.programs.server_schemas import SERVER_SCHEMAS, ConversationOwner
 from fleet_tui.terminal.cells import Attribute, Style
 from fleet_tui.terminal.emulator import Screen
 from fleet_tui.terminal.input_events import KeyEvent
@@ -85,8 +85,13 @@ class Interaction:
         """How to reply to the client that waits for a prompt to be typed, by the prompt's id."""
         self._hooks = hooks.Hooks(self._folder)
         self._decisions = HookDecisions(spec, self._rules)
-        self._stream = EventStream(**spec.stream, as_events=server_schema.as_events) if spec.stream else None
-        self._conversation = server_schema.ConversationFilter(spec.cwd)
+        self._stream: EventStream | None = None
+        self._conversation: ConversationOwner | None = None
+        if spec.stream:
+            schema = SERVER_SCHEMAS[spec.stream["schema"]]
+            connection = {name: value for name, value in spec.stream.items() if name != "schema"}
+            self._stream = EventStream(**connection, as_events=schema.as_events)
+            self._conversation = schema.ConversationFilter(spec.cwd)
         self._answer: Answer | None = None
         self._answered: Reply = _no_reply
         self._title = ""
@@ -188,14 +193,15 @@ class Interaction:
             self._learn(event.payload)
 
     def _learn(self, payload: Mapping[str, Any]) -> None:
-        session, prompt = session_started(payload), prompt_taken(payload)
+        session = hook_value(self._rules.session_hooks, payload)
+        prompt = hook_value(self._rules.prompt_hooks, payload)
         if session:
             self._tell("session", id=shown_line(session)[:SESSION_ID_CHARS])
         if prompt is not None:
             self._do(self._prompts.taken(prompt))
 
     def _read_stream(self) -> None:
-        if self._stream is None:
+        if self._stream is None or self._conversation is None:
             return
         now = time.monotonic()
         before = self._conversation.session_id
