@@ -50,7 +50,7 @@ def profiles(context: click.Context, color: str | None, as_json: bool) -> None:
 
 
 VERSION_WIDTH = 24
-"""Cells of a version on a terminal: some programs report a sentence."""
+"""Cells for a version on a terminal: some programs report a whole sentence."""
 
 
 def _rows(one: InstalledProfile, widest: int) -> Iterator[tuple[str, ...]]:

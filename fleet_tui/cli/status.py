@@ -32,12 +32,12 @@ if TYPE_CHECKING:
     from fleet_tui.fleet import Fleet
 
 NAMED = 2
-"""Agents that need the user and get a line each."""
+"""The most agents that get a line each because they need the user."""
 
 
 @dataclass(frozen=True, slots=True)
 class Overview:
-    """What `fleet status` shows of some agents."""
+    """What `fleet status` shows."""
 
     project: str | None
     """Of which project; None for all projects."""
@@ -113,7 +113,7 @@ def _overview(
 
 
 def _grouped(agents: Sequence[Agent]) -> dict[Status, int]:
-    """The number of agents by the status that stands for theirs, the most urgent first."""
+    """The number of agents by the status that they are grouped under, the most urgent first."""
     number = Counter(_stands_for(agent.status) for agent in agents)
     return {status: number[status] for status in sorted(number, key=RANK.__getitem__)}
 
@@ -188,7 +188,7 @@ def _needing(found: Overview) -> Iterator[StatusLine]:
 
 
 def _next(found: Overview) -> str:
-    """The command to go on with."""
+    """The command to run next."""
     for agent in found.needing:
         return f"fleet {_REMEDIES[agent.status]} {agent.name}"
     if any(not agent.has_ended for agent in found.agents):
@@ -210,7 +210,7 @@ _REMEDIES: Mapping[Status, str] = {
 
 
 def _painted(line: StatusLine, width: int, *, color: bool) -> str:
-    """The line in that width, on one line of safe text."""
+    """The line as safe text, cut to that width."""
     from fleet_tui.cli.table import ROLE_COLORS, cut_to_width, width_of
 
     painted, left = "", width

@@ -1,4 +1,4 @@
-"""Wait for agents: the exit code tells scripts what came of it."""
+"""Wait for agents; the exit code reports the outcome to scripts."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from fleet_tui.prompting.waiting import Waited
 
 ENDED_WORD = "ended"
-"""Stands for all statuses of agents that have ended."""
+"""The word for all statuses of ended agents."""
 
 
 @cli.command()
@@ -83,7 +83,7 @@ def _statuses(wanted: Sequence[str]) -> list[Status]:
 
 
 def _tell(agent: Agent, prompts: PromptSummary) -> None:
-    """Print a change while others are waited for."""
+    """Print a change while the wait goes on."""
     held_up = prompts.unstated_wait(agent.status)
     more = f", {prompts.queued} queued: {held_up}" if held_up else ""
     say(f"  {agent.name}: {explained(agent)}{more}", err=True)
@@ -93,7 +93,7 @@ def _tell(agent: Agent, prompts: PromptSummary) -> None:
 
 
 def _raise_first_failure(waited: Sequence[Waited], wanted: frozenset[Status]) -> None:
-    """Raise the error that sets the exit code, if one of the agents is not as it was waited for."""
+    """Raise the error that sets the exit code, unless all agents are as wanted."""
     bad = [one for one in waited if one.agent.status not in wanted]
     for applies, error in _FAILURES:
         for one in bad:
@@ -152,4 +152,4 @@ _FAILURES: tuple[tuple[Callable[[Agent], bool], Callable[[Agent], FleetError]], 
         _interrupted,
     ),
 )
-"""What can have come of an agent, the first one first, with the error for it."""
+"""The outcomes that count as errors, in the order in which they count."""

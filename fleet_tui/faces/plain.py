@@ -1,7 +1,7 @@
 """Turn what `Fleet` returns into plain records for JSON.
 
 Keys are promised to scripts: add keys, never rename or remove one. docs/json.md describes each of them, and
-tests/cli/test_json.py compares that page with what commands print. Times are ISO 8601 in UTC; keys from before that rule
+tests/cli/test_json.py compares that page with the output of the commands. Times are ISO 8601 in UTC; keys from before that rule
 stay as they were, beside one that follows it.
 """
 
@@ -38,7 +38,7 @@ class AgentDetails:
 
 
 def agent_record(details: AgentDetails) -> JsonRecord:
-    """An agent as every command shows it; usage and spending are of `fleet list` alone."""
+    """An agent as every command shows it; only `fleet list` adds usage and spending."""
     agent, used, spent, prompts = details.agent, details.usage, details.spending, details.prompts
     evidence = agent.evidence
     context = spent.context if spent else None
@@ -135,7 +135,7 @@ def queue_record(agent: Agent, queue: AgentPrompts, count: int) -> JsonRecord:
 
 
 def _of(agent_id: str, name: str) -> JsonRecord:
-    """Whose a record is."""
+    """The keys that name the agent of a record."""
     return {"agent_id": agent_id, "agent_name": name}
 
 

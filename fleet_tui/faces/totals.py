@@ -10,7 +10,7 @@ from fleet_tui.faces.wording import STATUS_LOOKS
 from fleet_tui.models import Agent, Spending, Status
 
 RANK = {status: place for place, status in enumerate(STATUS_LOOKS)}
-"""The most urgent has the lowest."""
+"""Statuses by urgency; the most urgent has the lowest rank."""
 
 
 def counts(agents: Iterable[Agent]) -> list[tuple[Status, int]]:

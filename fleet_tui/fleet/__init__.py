@@ -245,7 +245,7 @@ class Fleet(FleetReader):
         from fleet_tui.lifecycle import revive
 
         for agent in agents:
-            # Nothing is stopped that may not be started again.
+            # Stop nothing that cannot be started again.
             revive.settings(agent, own_settings=own_settings)
         self.stop(agents)
         failures: list[FleetError] = []

@@ -1,4 +1,4 @@
-"""The user's editor, the same for every face."""
+"""Find the user's editor, the same for every face."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ GIT_SECONDS = 5.0
 
 
 def editor() -> list[str]:
-    """The command of the user's editor: VISUAL, EDITOR, git's core.editor, vi or nano, the first that there is.
+    """The command of the user's editor: VISUAL, EDITOR, git's core.editor, vi or nano, whichever exists first.
 
-    UsageError when it does not parse, or when there is none.
+    Raises UsageError if it does not parse, or if there is none.
     """
     for name in ("VISUAL", "EDITOR"):
         if command := _parsed(name, os.environ.get(name, "")):
@@ -38,7 +38,7 @@ def _parsed(name: str, said: str) -> list[str]:
 
 
 def _from_git() -> str:
-    """The user's own setting: a repository's could be written by an agent, and names a program to run."""
+    """The user's own setting only: an agent could have written the repository's, and it names a program to run."""
     command = ["git", "config", "--global", "--get", "core.editor"]
     try:
         done = subprocess.run(

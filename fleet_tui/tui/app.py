@@ -160,7 +160,7 @@ class FleetApp(ErrorBoundary, ToastApp[None], HostedApp[None], inherit_bindings=
             super().notify(message, title=title, severity=severity, timeout=timeout, markup=False)
 
     def copy_to_clipboard(self, text: str) -> None:
-        """Textual's own way does not get out of every multiplexer, nor say so."""
+        """Textual's own way fails in some multiplexers without an error."""
         self._clipboard = text
         self._clipboards.copy(text)
 

@@ -1,4 +1,4 @@
-"""A dialog that lists what a field may hold: typing filters, Enter takes the selected one or what was written."""
+"""A dialog that lists the values of a field: typing filters, Enter takes the selected item or the typed text."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Item = TypeVar("Item")
 
 
 class PickerRows(LineView, Generic[Item]):
-    """The items that match, one of them selected."""
+    """The items that match the filter; one of them is selected."""
 
     class Clicked(Message):
         def __init__(self, name: str) -> None:
@@ -35,7 +35,7 @@ class PickerRows(LineView, Generic[Item]):
         self._wanted = ""
 
     def name_of(self, item: Item) -> str:
-        """What the field gets."""
+        """The text for the field."""
         raise NotImplementedError
 
     def words_of(self, item: Item) -> str:
@@ -91,7 +91,7 @@ class PickerRows(LineView, Generic[Item]):
 
 
 class Picker(Dialog[str], Generic[Item]):
-    """Returns the name of an item, or what was written."""
+    """Returns the name of an item, or the typed text."""
 
     placeholder = "type to filter"
 

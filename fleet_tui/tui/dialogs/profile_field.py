@@ -18,7 +18,7 @@ NAME_WIDTH = 16
 
 
 def all_profiles(project: ProjectInfo) -> list[AgentProgram]:
-    """The default profile, the installed ones, the shell, which is always there, then those to install.
+    """The default profile, the installed ones, the shell (always available), then those that are not installed.
 
     A default that is not installed comes first only if nothing is.
     """
@@ -33,7 +33,7 @@ def all_profiles(project: ProjectInfo) -> list[AgentProgram]:
 
 
 def how_to_install(program: AgentProgram) -> str:
-    """Why it cannot be started; empty if it can."""
+    """Why the program cannot be started; empty if it can."""
     if program.path:
         return ""
     return f"not installed: {clean(program.install)}" if program.install else "not installed"
