@@ -119,8 +119,8 @@ def _wait_for_answers(
     for agent, receipt in zip(agents, receipts, strict=True):
         left = None if deadline is None else max(0.0, deadline - time.monotonic())
         _print_queued(agent, receipt)
-        tell = functools.partial(_print_queued, agent)
-        done.append(fleet.prompts.wait(receipt, seconds=left, on_change=tell))
+        on_change = functools.partial(_print_queued, agent)
+        done.append(fleet.prompts.wait(receipt, seconds=left, on_change=on_change))
     return done
 
 

@@ -66,8 +66,8 @@ def wait(
     statuses = frozenset(_statuses(wanted))
     fleet = refreshed_fleet()
     agents = fleet.match(patterns, batch=batch, but_not=(Status.KILLED,))
-    tell = _tell if sys.stderr.isatty() and not as_json else None
-    waited = fleet.wait(agents, until=statuses, first=first, seconds=timeout, on_change=tell)
+    on_change = _print_change if sys.stderr.isatty() and not as_json else None
+    waited = fleet.wait(agents, until=statuses, first=first, seconds=timeout, on_change=on_change)
     shown = [one for one in waited if one.has_arrived or not first] or waited
     if as_json:
         say_json([changed_record(one.agent, arrived=one.has_arrived) for one in waited], indent=2)
@@ -82,7 +82,7 @@ def _statuses(wanted: Sequence[str]) -> list[Status]:
     return [*found, *ENDED] if ENDED_WORD in wanted else found
 
 
-def _tell(agent: Agent, prompts: PromptSummary) -> None:
+def _print_change(agent: Agent, prompts: PromptSummary) -> None:
     """Print a change while the wait goes on."""
     held_up = prompts.unstated_wait(agent.status)
     more = f", {prompts.queued} queued: {held_up}" if held_up else ""

@@ -80,7 +80,7 @@ class SourceWords:
 
 SOURCE_WORDS: Mapping[str, SourceWords] = {
     REPORT: SourceWords("its own report", "the program says so itself"),
-    "hook": SourceWords("its hook", "the program told its hook", is_ruled=True),
+    "hook": SourceWords("its hook", "the program reported it through its hook", is_ruled=True),
     "event": SourceWords("its events", "the program's own event stream", is_ruled=True),
     "title": SourceWords("its title", "the program's title", is_ruled=True),
     "screen": SourceWords("its screen", "what its screen shows", is_ruled=True),

@@ -68,13 +68,13 @@ class BaseField(LabeledField):
         try:
             base, size = await self._ask("start_point", name)
         except (FleetError, WorkerCrashed) as error:
-            self._tell(self.Known(name, None, problem=str(error)))
+            self._post_known(self.Known(name, None, problem=str(error)))
             return
         if not name:
             self.query_one(Input).placeholder = f"{clean(base.name) or 'HEAD'}  {described(base, self._now)}"
-        self._tell(self.Known(name, base, size))
+        self._post_known(self.Known(name, base, size))
 
-    def _tell(self, known: Known) -> None:
+    def _post_known(self, known: Known) -> None:
         self.query_one(Input).set_class(known.base is None, "wrong")
         self.post_message(known)
 
