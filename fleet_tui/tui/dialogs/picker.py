@@ -9,7 +9,7 @@ from textual import events, on
 from textual.message import Message
 from textual.widget import Widget
 
-from fleet_tui.tui.dialogs.dialog import Dialog
+from fleet_tui.tui.dialogs.dialog import Dialog, LabeledField
 from fleet_tui.tui.widgets.fields import Input
 from fleet_tui.tui.widgets.lines import Line, LineView
 
@@ -138,3 +138,30 @@ class Picker(Dialog[str], Generic[Item]):
     @on(PickerRows.Clicked)
     def _clicked(self, event: PickerRows.Clicked) -> None:
         self.dismiss(event.name)
+
+
+class PickerField(LabeledField):
+    """A field to type into, or to fill from a picker that the down key opens."""
+
+    def __init__(self, label: str, field: Input) -> None:
+        super().__init__(label, field, note="↓ pick")
+
+    @property
+    def value(self) -> str:
+        return self.query_one(Input).value.strip()
+
+    def pick(self) -> None:
+        """Open the picker, and pass its result to `fill`."""
+        raise NotImplementedError
+
+    def fill(self, name: str | None) -> None:
+        """Take what the picker returned; None leaves the field as it is."""
+        if name is not None:
+            field = self.query_one(Input)
+            field.value = name
+            field.focus()
+
+    def on_key(self, event: events.Key) -> None:
+        if event.key == "down":
+            event.stop()
+            self.pick()
