@@ -35,7 +35,7 @@ ENDED_WORD = "ended"
 @batch_option
 @click.option(
     "--for", "wanted", multiple=True, metavar="STATUS", type=click.Choice([*map(str, Status), ENDED_WORD]),
-    help="Wait for this status instead; repeat it to accept several. ended stands for every end.",
+    help="Wait for this status instead; repeat it to accept several. `ended` means any status of an ended agent.",
 )  # fmt: skip
 @click.option("--any", "first", is_flag=True, help="Wait for one of the agents instead of all.")
 @click.option("--timeout", type=click.FloatRange(min=0), metavar="SECONDS", help="Wait at most this long.")
@@ -50,12 +50,13 @@ def wait(
 ) -> None:
     """Wait until agents are done or need you.
 
-    That is: idle, done, blocked, in error, or ended. AGENT is a name or a glob. An agent with a prompt that it has not worked off is not idle; idle and done are one. A
-    program that reports no status is waited for until it ends.
+    The wait ends for an agent that is idle, done, blocked, in error or ended. An agent whose prompt is not finished does not
+    count as idle, and idle and done count as the same status. If a program reports no status, the wait lasts until it
+    ends. AGENT is a name or a glob.
 
-    Exit codes: 0 all are idle or done, have exited with 0, or have a status of --for; otherwise, of several the first:
-    13 one waits for an answer, 7 failed to start, 10 has an error or exited with another code, 11 was stopped or lost,
-    12 ended before it had a status of --for, 9 timed out.
+    Exit codes: 0 if all agents are idle or done, exited with 0, or have a status of --for. Otherwise the first of these
+    that applies: 13 an agent needs an answer, 7 failed to start, 10 has an error or exited with another code, 11 was
+    stopped or lost, 12 ended without a status of --for, 9 timed out.
 
     \b
     Examples:
