@@ -1,6 +1,6 @@
 """Every verb that a face offers, as one in-process class: `Fleet`, and the families of verbs that it holds.
 
-Command line and dashboard each make a `Fleet` and add no verbs of their own. The truth is in the store, and locks tell
+Command line and dashboard each make a `Fleet` and add no verbs of their own. The truth is in the store, and locks show
 which agents are alive; a `Fleet` keeps no state of its own and can be dropped at any moment.
 
 A verb that reads does not write, except for `spending`, which caches its sums: a face calls `refresh` first. Verbs about
