@@ -8,6 +8,7 @@ stay as they were, beside one that follows it.
 from __future__ import annotations
 
 import time
+from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from fleet_tui.fast_dataclasses import asdict, dataclass
@@ -16,6 +17,7 @@ from fleet_tui.models import Agent, PromptSummary, Receipt, Spending, TrashItem,
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from fleet_tui.faces.totals import Overview
     from fleet_tui.fleet.profiles import InstalledProfile
     from fleet_tui.fleet.prompts import AgentPrompts
     from fleet_tui.lifecycle.doctor import Finding
@@ -239,3 +241,32 @@ def _tokens(spent: Spending) -> dict[str, int]:
 
 def _iso(moment: float | None) -> str | None:
     return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(moment)) if moment is not None else None
+
+
+def overview_record(found: Overview, next_step: str) -> JsonRecord:
+    """The state of the fleet, and what the face advises to do next."""
+    return {
+        "project": found.project,
+        "agents": len(found.agents),
+        "statuses": dict(Counter(str(agent.status) for agent in found.agents)),
+        "needing": [
+            {
+                "id": agent.id,
+                "name": agent.name,
+                "project": agent.project,
+                "status": str(agent.status),
+                "status_detail": agent.status_detail,
+                "status_text": agent.evidence.text if agent.evidence else "",
+            }
+            for agent in found.needing
+        ],
+        "cores": round(found.cores, 2),
+        "memory": found.memory,
+        "cost_today": found.today,
+        "next": next_step,
+        "others": {
+            "projects": len({agent.project for agent in found.others}),
+            "agents": len(found.others),
+            "statuses": dict(Counter(str(agent.status) for agent in found.others)),
+        },
+    }
