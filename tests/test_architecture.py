@@ -100,3 +100,14 @@ def test_files_are_short_and_have_names_that_say_something() -> None:
 
     assert [file for file in files if len(file.read_text(encoding="utf-8").splitlines()) > LINES] == []
     assert {file.stem for file in files} & EMPTY_NAMES == set()
+
+
+def test_only_git_runs_git() -> None:
+    """The tour makes a repository of its own, with scripts that must not depend on the package."""
+    running = {
+        file.relative_to(PACKAGE).parts[0]
+        for file in PACKAGE.rglob("*.py")
+        if re.search(r'[\[(]"git", ', file.read_text(encoding="utf-8")) and "demo" not in file.parts
+    }
+
+    assert running == {"git"}

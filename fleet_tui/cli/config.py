@@ -235,7 +235,7 @@ def _edit(*, user: bool) -> None:
     """Open a configuration file in the user's editor, then warn of errors in it."""
     import subprocess
 
-    from fleet_tui.system.editor import editor
+    from fleet_tui.fleet.editor import editor
 
     fleet = open_fleet()
     file = fleet.settings.file(user=user)
