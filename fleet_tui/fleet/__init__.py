@@ -7,8 +7,8 @@ A verb that reads does not write, except for `spending`, which caches its sums: 
 one agent take an `Agent`, verbs about several take a list, and only `find`, `match` and `trash.find` take names. No verb
 prints or asks.
 
-Verbs of one subject are a family in a module of their own. What is here is about agents as such; most methods only check
-their arguments and call the room that does the work.
+Verbs of one subject are a family in a module of their own. What is here is about agents as such. One class, because
+it is the list of what faces may call: most methods only check their arguments and call the room that does the work.
 """
 
 from __future__ import annotations
