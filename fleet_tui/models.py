@@ -390,7 +390,7 @@ class PromptSummary:
 
     @property
     def is_under_way(self) -> bool:
-        """A prompt is queued, or the turn of the newest one has not ended as far as is known."""
+        """A prompt is queued, or the newest one's turn is not known to have ended."""
         has_ended = self.last in FINAL_STATES or (self.last == ReceiptState.TYPED and bool(self.reason))
         return bool(self.queued) or (bool(self.last) and not has_ended)
 

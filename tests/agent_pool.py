@@ -81,3 +81,15 @@ def pool(module_pool: AgentPool, home: Path, monkeypatch: pytest.MonkeyPatch) ->
     settle_in(module_pool.home, module_pool.runtime, monkeypatch)
     monkeypatch.chdir(module_pool.project)
     return module_pool
+
+
+@pytest.fixture
+def project(pool: AgentPool) -> Path:
+    """For tests of commands: the pool's project."""
+    return pool.project
+
+
+@pytest.fixture
+def fleet(pool: AgentPool) -> Fleet:
+    """For tests of commands: the pool's fleet."""
+    return pool.fleet

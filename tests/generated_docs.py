@@ -31,7 +31,7 @@ _KEYS_PAGE = """\
 # Keys
 
 The keys of the dashboard, written by `make docs`. `?` shows them in the dashboard, `fleet keys` prints them, and
-`fleet keys explain CHORD` tells what a chord does.
+`fleet keys explain CHORD` says what a chord does.
 
 To change a key, name its action in the `[keys]` table of the configuration:
 

@@ -18,6 +18,9 @@ CONTRIBUTING = REPOSITORY / "CONTRIBUTING.md"
 NO_ROOMS = {"agents", "bench", "real", "recordings"}
 """Folders of tests that are not about one room: scripted agents, measures, real programs, recorded output."""
 LINES = 500
+LONG = 400
+"""A file with more lines says in its docstring why it is one thing."""
+ONE_THING = re.compile(r"\b([Oo]ne (?:file|class)|Long, as)\b")
 EMPTY_NAMES = {"base", "common", "constants", "helpers", "misc", "utils"}
 
 pytestmark = pytest.mark.pure
@@ -98,5 +101,21 @@ def test_every_room_says_what_it_owns() -> None:
 def test_files_are_short_and_have_names_that_say_something() -> None:
     files = sorted(PACKAGE.rglob("*.py"))
 
-    assert [file for file in files if len(file.read_text(encoding="utf-8").splitlines()) > LINES] == []
+    texts = {file: file.read_text(encoding="utf-8") for file in files}
+    long = [file for file, text in texts.items() if len(text.splitlines()) > LONG]
+    assert [file for file in long if len(texts[file].splitlines()) > LINES] == []
+    assert [
+        file for file in long if not ONE_THING.search(ast.get_docstring(ast.parse(texts[file])) or "")
+    ] == []
     assert {file.stem for file in files} & EMPTY_NAMES == set()
+
+
+def test_only_git_runs_git() -> None:
+    """The tour makes a repository of its own, with scripts that must not depend on the package."""
+    running = {
+        file.relative_to(PACKAGE).parts[0]
+        for file in PACKAGE.rglob("*.py")
+        if re.search(r'[\[(]"git", ', file.read_text(encoding="utf-8")) and "demo" not in file.parts
+    }
+
+    assert running == {"git"}

@@ -61,7 +61,7 @@ def lines(
         seen = _screen_after_log(store, agent)
     except HolderGone as error:
         unseen(error)
-    # Holders of earlier versions send only the rows of the screen.
+    # Holders of earlier versions send only the visible rows.
     shown: list[str] = [] if seen is None else seen.get("joined", seen["lines"])
     while shown and not shown[-1].strip():
         shown.pop()

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
 MOST_COUNTS = 9
-"""How many counts of a profile are offered while it is not known how many agents are left."""
+"""How many counts of a profile to offer while the number of agents left is unknown."""
 
 
 def _starting_with(incomplete: str, words: Iterable[str]) -> list[str]:
@@ -107,7 +107,7 @@ def complete_mix(context: click.Context, _parameter: click.Parameter, incomplete
     left = (count or MOST_COUNTS) - sum(int(number) for _, _, number in given if number.isdigit())
     if left < 1:
         return []
-    # All that are left come first: they complete the mix.
+    # The number of agents left comes first: it completes the mix.
     numbers = list(range(left, 0, -1) if count else range(1, left + 1))
     taken = {name for name, _, _ in given}
     found = [
@@ -125,7 +125,7 @@ def complete_mix(context: click.Context, _parameter: click.Parameter, incomplete
 def complete_keys(
     context: click.Context, _parameter: click.Parameter, incomplete: str
 ) -> list[CompletionItem[str]]:
-    """Keys with what they mean; for unset, those that the file sets."""
+    """Keys with their descriptions; for unset, only those that the file sets."""
     from click.shell_completion import CompletionItem
 
     from fleet_tui.config.edit import entries, meaning

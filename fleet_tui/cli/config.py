@@ -30,10 +30,10 @@ if TYPE_CHECKING:
 
 
 class _ConfigCommand(click.Command):
-    """Takes what follows `set KEY` as the value, even if it starts with a dash."""
+    """Takes the word after `set KEY` as the value, even if it starts with a dash."""
 
     _OPTIONS = frozenset({"--user", "--json", "--help", "-h", "--"})
-    """What `config set` takes as an option all the same; behind -- everything is a value."""
+    """What `config set` still takes as an option; after -- everything is a value."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         words = [number for number, word in enumerate(args) if not word.startswith("-")][:2]
@@ -147,7 +147,7 @@ def _record(entry: SettingValue) -> dict[str, Any]:
 
 
 def _after_change(fleet: Fleet, key: str, *, user: bool, as_json: bool, is_set: bool = True) -> None:
-    """Show the value that counts now, after a key was removed or where another file overrides what was set."""
+    """Show the value in force if a key was removed, or if another file overrides what was set."""
     from fleet_tui.config.edit import entry, text_of
 
     try:
@@ -235,7 +235,7 @@ def _edit(*, user: bool) -> None:
     """Open a configuration file in the user's editor, then warn of errors in it."""
     import subprocess
 
-    from fleet_tui.system.editor import editor
+    from fleet_tui.fleet.editor import editor
 
     fleet = open_fleet()
     file = fleet.settings.file(user=user)

@@ -1,4 +1,7 @@
-"""Start agents: create, fanout, multi, revive, restart and fork."""
+"""Start agents: create, fanout, multi, revive, restart and fork.
+
+Long, as it is one family of commands: each passes its options to one verb, and all share the report at the end of the file.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +37,7 @@ if TYPE_CHECKING:
     from fleet_tui.lifecycle.launcher_client import LaunchProgress
 
 SHOWN_CHARACTERS = 60
-"""Of a task that is not NAME:PROMPT, in the error."""
+"""Characters of a task that an error quotes."""
 LAST_LINES = 10
 """Lines of output to show of an agent that failed to start."""
 UNCOMMITTED_SECONDS = 0.5
@@ -365,7 +368,7 @@ class _Report:
             raise _launch_failure(failed, len(agents), has_quick=self._has_quick)
 
     def _print_next_steps(self, agent: Agent, *, takes_prompts: bool) -> None:
-        """Print the batch of an agent, and the commands that go on with it."""
+        """Print the batch of an agent, and the next commands for it."""
         from fleet_tui import selection
         from fleet_tui.cli.table import aligned
 

@@ -27,7 +27,7 @@ class OutputClosed(Exception):
 
 
 PIPED_WIDTH = 400
-"""The width of a table that is not printed on a terminal; no name is cut."""
+"""The width of a table that is not printed to a terminal: wide enough to cut no name."""
 
 MODULES = {
     "create": "create",
@@ -72,7 +72,7 @@ MODULES = {
 
 
 class CommandGroup(click.Group):
-    """Imports the module of a command when the command is looked up, and takes other words for some commands."""
+    """Imports a command's module when the command is looked up, and knows other words for some commands."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         try:
@@ -206,7 +206,7 @@ def say_table(
 
 
 def say_faint(text: str, *, color: bool) -> None:
-    """Print one line that matters less than those around it."""
+    """Print one line, dimmed."""
     click.echo(f"\x1b[2m{flat(text)}\x1b[0m" if color else flat(text), color=True)
 
 
@@ -270,7 +270,7 @@ def is_output_closed(seconds: float = 0.0) -> bool:
 
 
 def in_color(fleet: Fleet, wanted: str | None = None) -> bool:
-    """Whether to print colors: as --color says, else NO_COLOR and FORCE_COLOR, else ui.color, else the terminal."""
+    """Whether to print colors. The first that decides: --color, NO_COLOR and FORCE_COLOR, ui.color, the terminal."""
     if wanted in ("always", "never"):
         return wanted == "always"
     if os.environ.get("NO_COLOR"):

@@ -50,7 +50,7 @@ def init(kind: str | None, migrate_legacy: bool, yes: bool) -> None:
 
 
 def _plan_lines(planned: FirstConfig) -> Iterator[str]:
-    """What kind of project this is and why, and what its first configuration sets."""
+    """Print which kind of project this is and why, and what its first configuration sets."""
     from fleet_tui.config.edit import text_of
 
     found = planned.detected

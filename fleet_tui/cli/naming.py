@@ -80,7 +80,7 @@ def move(words: tuple[str, ...], from_batch: str | None, as_json: bool) -> None:
 
 
 def _batch_named(name: str, everyone: Sequence[Agent], moving: Sequence[Agent]) -> str:
-    """The id of the batch with this id or name in the projects of these agents; a new one is called by its name."""
+    """The id of the batch with this id or name in the agents' projects; a new batch gets the name as its id."""
     projects = {agent.project for agent in moving}
     found = {
         place[1]: label for place, label in selection.batch_labels(everyone).items() if place[0] in projects

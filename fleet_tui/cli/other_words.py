@@ -61,14 +61,14 @@ _MEANT: Mapping[str, str] = {
     "help": "man usage commands",
     "--version": "version ver",
 }  # fmt: skip
-"""What to type after `fleet`, with the words that people type for it."""
+"""The words that people type for a command, by the command."""
 
 SYNONYMS: Mapping[str, str] = {word: meant for meant, words in _MEANT.items() for word in words.split()}
-"""What to type after `fleet`, by each of the words that mean it."""
+"""The command to type, by each word that means it."""
 
 
 def meant(word: str, commands: Mapping[str, str]) -> str:
-    """What to type after `fleet` in place of this word; empty if that is not known."""
+    """The command to type in place of this word; empty if unknown."""
     plain = word.strip("-").lower().replace("_", "-")
     if plain in ALIASES:
         return ALIASES[plain]

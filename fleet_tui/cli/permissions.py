@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from fleet_tui.permissions.decision_log import LoggedDecision
 
 WHAT_WIDTH = 24
-"""Cells of a command on a narrow terminal: the rule stays in sight."""
+"""Cells for a command on a narrow terminal, so that the rule stays visible."""
 _DECIDED = {"allow": "allowed", "ask": "asked", "deny": "denied"}
 
 

@@ -12,7 +12,7 @@ from fleet_tui.cli.options import color_option, json_option
 from fleet_tui.errors import FleetError
 from fleet_tui.faces.plain import profile_record
 from fleet_tui.fast_dataclasses import asdict
-from fleet_tui.models import REPORT
+from fleet_tui.models import REPORT, Status
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from fleet_tui.fleet.profiles import InstalledProfile
     from fleet_tui.lifecycle.profile_check import CheckResult
     from fleet_tui.programs.profile import Profile
+
+UNFINISHED = (Status.UNKNOWN, Status.EXITED, Status.STARTING, Status.WORKING)
+"""Statuses after which a check has failed: the program did not get to wait for input, or did not show it."""
 
 
 @cli.group(invoke_without_command=True)
@@ -50,7 +53,7 @@ def profiles(context: click.Context, color: str | None, as_json: bool) -> None:
 
 
 VERSION_WIDTH = 24
-"""Cells of a version on a terminal: some programs report a sentence."""
+"""Cells for a version on a terminal: some programs report a whole sentence."""
 
 
 def _rows(one: InstalledProfile, widest: int) -> Iterator[tuple[str, ...]]:
@@ -104,7 +107,7 @@ def check(name: str, prompt: str | None, timeout: float, as_json: bool) -> None:
         say_json(asdict(result) | {"signs": signs}, indent=2)
     else:
         _show(result, signs)
-    if result.status in ("unknown", "exited", "starting", "working"):
+    if result.status in UNFINISHED:
         raise FleetError(
             f"{name} was still {result.status} after {result.seconds} s", hint="its screen above may show why"
         )
@@ -118,6 +121,6 @@ def _show(result: CheckResult, signs: list[str]) -> None:
     for sign in [*signs, *(source for source in result.spoke if source not in shown)]:
         said = result.spoke.get(names.get(sign, sign), "")
         say(f"  {'✓' if said else '–'} {sign:<8} {said or 'not seen'}")
-    if result.status in ("unknown", "exited", "starting", "working"):
+    if result.status in UNFINISHED:
         for line in result.lines:
             say(f"  | {line}")

@@ -22,7 +22,7 @@ from fleet_tui.errors import (
     UsageError,
 )
 from fleet_tui.faces.plain import changed_record, question_record, queue_record, receipt_record
-from fleet_tui.models import ReceiptState
+from fleet_tui.models import ReceiptState, Status
 from fleet_tui.text import cut, one_line
 
 if TYPE_CHECKING:
@@ -119,8 +119,8 @@ def _wait_for_answers(
     for agent, receipt in zip(agents, receipts, strict=True):
         left = None if deadline is None else max(0.0, deadline - time.monotonic())
         _print_queued(agent, receipt)
-        tell = functools.partial(_print_queued, agent)
-        done.append(fleet.prompts.wait(receipt, seconds=left, on_change=tell))
+        on_change = functools.partial(_print_queued, agent)
+        done.append(fleet.prompts.wait(receipt, seconds=left, on_change=on_change))
     return done
 
 
@@ -231,7 +231,7 @@ def answer(branch: str, choice: str, as_json: bool) -> None:
     agent = fleet.find(branch)
     if not choice:
         found = fleet.why(agent)
-        if found.status != "blocked":
+        if found.status != Status.BLOCKED:
             raise Refused(
                 f"{found.agent}: it is not waiting for an answer, it is {found.status}",
                 hint=f'send a prompt with: fleet prompt {found.agent} "…"',

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 import click
 
@@ -21,10 +21,10 @@ from fleet_tui.cli.group import (
 )
 from fleet_tui.cli.options import color_option, json_option
 from fleet_tui.cli.sampling import primed
-from fleet_tui.faces.totals import RANK, needing_look, spent_today
+from fleet_tui.faces.plain import overview_record
+from fleet_tui.faces.totals import RANK, Overview, spent_today
 from fleet_tui.faces.wording import STATUS_LOOKS, explained
-from fleet_tui.fast_dataclasses import dataclass
-from fleet_tui.models import Agent, Status, Usage
+from fleet_tui.models import Agent, Status
 from fleet_tui.quantities import age, counted, dollars, memory
 from fleet_tui.text import flat
 
@@ -32,34 +32,7 @@ if TYPE_CHECKING:
     from fleet_tui.fleet import Fleet
 
 NAMED = 2
-"""Agents that need the user and get a line each."""
-
-
-@dataclass(frozen=True, slots=True)
-class Overview:
-    """What `fleet status` shows of some agents."""
-
-    project: str | None
-    """Of which project; None for all projects."""
-    agents: Sequence[Agent]
-    others: Sequence[Agent]
-    """Those of other projects, if only one is shown."""
-    usage: Mapping[str, Usage]
-    today: float | None
-    """Dollars."""
-    now: float
-
-    @property
-    def needing(self) -> Sequence[Agent]:
-        return needing_look(self.agents)
-
-    @property
-    def cores(self) -> float:
-        return sum(one.cpu for one in self.usage.values()) / 100
-
-    @property
-    def memory(self) -> int:
-        return sum(one.memory for one in self.usage.values())
+"""The most agents that get a line each because they need the user."""
 
 
 @cli.command()
@@ -92,7 +65,7 @@ def status(everywhere: bool, short: bool, color: str | None, as_json: bool) -> N
     others = [agent for agent in shown if agent not in agents] if project else []
     found = _overview(fleet, project, agents, others)
     if as_json:
-        say_json(_record(found), indent=2)
+        say_json(overview_record(found, _next(found)), indent=2)
         return
     width, has_color = (terminal_size() or (PIPED_WIDTH, 0))[0], in_color(fleet, color)
     for line in _lines(found):
@@ -113,7 +86,7 @@ def _overview(
 
 
 def _grouped(agents: Sequence[Agent]) -> dict[Status, int]:
-    """The number of agents by the status that stands for theirs, the most urgent first."""
+    """The number of agents by the status that they are grouped under, the most urgent first."""
     number = Counter(_stands_for(agent.status) for agent in agents)
     return {status: number[status] for status in sorted(number, key=RANK.__getitem__)}
 
@@ -188,9 +161,9 @@ def _needing(found: Overview) -> Iterator[StatusLine]:
 
 
 def _next(found: Overview) -> str:
-    """The command to go on with."""
+    """The command to run next."""
     for agent in found.needing:
-        return f"fleet {_REMEDIES[agent.status]} {agent.name}"
+        return f"fleet {STATUS_LOOKS[agent.status].remedy} {agent.name}"
     if any(not agent.has_ended for agent in found.agents):
         return "nothing needs you; fleet-tui watches, fleet wait '*' waits"
     if found.agents:
@@ -198,19 +171,8 @@ def _next(found: Overview) -> str:
     return 'fleet create BRANCH -p "what to do"'
 
 
-_REMEDIES: Mapping[Status, str] = {
-    Status.BLOCKED: "answer",
-    Status.ERROR: "why",
-    Status.FAILED: "logs",
-    Status.LOST: "revive",
-    Status.INTERRUPTED: "revive",
-    Status.DONE: "logs",
-}
-"""The command for an agent that needs the user."""
-
-
 def _painted(line: StatusLine, width: int, *, color: bool) -> str:
-    """The line in that width, on one line of safe text."""
+    """The line as safe text, cut to that width."""
     from fleet_tui.cli.table import ROLE_COLORS, cut_to_width, width_of
 
     painted, left = "", width
@@ -220,31 +182,3 @@ def _painted(line: StatusLine, width: int, *, color: bool) -> str:
         code = ROLE_COLORS[STATUS_LOOKS[status].role] if status is not None and color else ""
         painted += f"\x1b[{code}m{shown}\x1b[0m" if code and shown else shown
     return painted
-
-
-def _record(found: Overview) -> dict[str, Any]:
-    return {
-        "project": found.project,
-        "agents": len(found.agents),
-        "statuses": dict(Counter(str(agent.status) for agent in found.agents)),
-        "needing": [
-            {
-                "id": agent.id,
-                "name": agent.name,
-                "project": agent.project,
-                "status": str(agent.status),
-                "status_detail": agent.status_detail,
-                "status_text": agent.evidence.text if agent.evidence else "",
-            }
-            for agent in found.needing
-        ],
-        "cores": round(found.cores, 2),
-        "memory": found.memory,
-        "cost_today": found.today,
-        "next": _next(found),
-        "others": {
-            "projects": len({agent.project for agent in found.others}),
-            "agents": len(found.others),
-            "statuses": dict(Counter(str(agent.status) for agent in found.others)),
-        },
-    }

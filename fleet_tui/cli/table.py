@@ -245,7 +245,7 @@ def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
 def titled(
     header: Sequence[str], rows: Sequence[Sequence[str]], *, width: int, color: bool, cell_limit: int = 0
 ) -> list[str]:
-    """Rows under the names of their columns, in the given width; a row of one cell goes across all columns."""
+    """Rows under the names of their columns, in the given width; a row of one cell spans all columns."""
     cells = [TableRow(tuple(flat(cell) for cell in row)) for row in rows]
     return _aligned([TableRow(tuple(header), FAINT), *cells], width, color=color, cell_limit=cell_limit)
 

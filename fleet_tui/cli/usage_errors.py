@@ -158,7 +158,7 @@ def _label(param: click.Parameter) -> str:
 
 
 def _placeholder(param: click.Parameter) -> str:
-    """What stands for a value in the usage line, without the brackets of an optional one."""
+    """The placeholder of a value in the usage line, without the brackets of an optional one."""
     if param.metavar:
         return param.metavar.replace("[", "").replace("]", "")
     if isinstance(param.type, click.Choice):

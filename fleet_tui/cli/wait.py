@@ -1,4 +1,4 @@
-"""Wait for agents: the exit code tells scripts what came of it."""
+"""Wait for agents; the exit code reports the outcome to scripts."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from fleet_tui.prompting.waiting import Waited
 
 ENDED_WORD = "ended"
-"""Stands for all statuses of agents that have ended."""
+"""The word for all statuses of ended agents."""
 
 
 @cli.command()
@@ -35,7 +35,7 @@ ENDED_WORD = "ended"
 @batch_option
 @click.option(
     "--for", "wanted", multiple=True, metavar="STATUS", type=click.Choice([*map(str, Status), ENDED_WORD]),
-    help="Wait for this status instead; repeat it to accept several. ended stands for every end.",
+    help="Wait for this status instead; repeat it to accept several. `ended` means any status of an ended agent.",
 )  # fmt: skip
 @click.option("--any", "first", is_flag=True, help="Wait for one of the agents instead of all.")
 @click.option("--timeout", type=click.FloatRange(min=0), metavar="SECONDS", help="Wait at most this long.")
@@ -50,12 +50,13 @@ def wait(
 ) -> None:
     """Wait until agents are done or need you.
 
-    That is: idle, done, blocked, in error, or ended. AGENT is a name or a glob. An agent with a prompt that it has not worked off is not idle; idle and done are one. A
-    program that reports no status is waited for until it ends.
+    The wait ends for an agent that is idle, done, blocked, in error or ended. An agent whose prompt is not finished does not
+    count as idle, and idle and done count as the same status. If a program reports no status, the wait lasts until it
+    ends. AGENT is a name or a glob.
 
-    Exit codes: 0 all are idle or done, have exited with 0, or have a status of --for; otherwise, of several the first:
-    13 one waits for an answer, 7 failed to start, 10 has an error or exited with another code, 11 was stopped or lost,
-    12 ended before it had a status of --for, 9 timed out.
+    Exit codes: 0 if all agents are idle or done, exited with 0, or have a status of --for. Otherwise the first of these
+    that applies: 13 an agent needs an answer, 7 failed to start, 10 has an error or exited with another code, 11 was
+    stopped or lost, 12 ended without a status of --for, 9 timed out.
 
     \b
     Examples:
@@ -66,8 +67,8 @@ def wait(
     statuses = frozenset(_statuses(wanted))
     fleet = refreshed_fleet()
     agents = fleet.match(patterns, batch=batch, but_not=(Status.KILLED,))
-    tell = _tell if sys.stderr.isatty() and not as_json else None
-    waited = fleet.wait(agents, until=statuses, first=first, seconds=timeout, on_change=tell)
+    on_change = _print_change if sys.stderr.isatty() and not as_json else None
+    waited = fleet.wait(agents, until=statuses, first=first, seconds=timeout, on_change=on_change)
     shown = [one for one in waited if one.has_arrived or not first] or waited
     if as_json:
         say_json([changed_record(one.agent, arrived=one.has_arrived) for one in waited], indent=2)
@@ -82,8 +83,8 @@ def _statuses(wanted: Sequence[str]) -> list[Status]:
     return [*found, *ENDED] if ENDED_WORD in wanted else found
 
 
-def _tell(agent: Agent, prompts: PromptSummary) -> None:
-    """Print a change while others are waited for."""
+def _print_change(agent: Agent, prompts: PromptSummary) -> None:
+    """Print a change while the wait goes on."""
     held_up = prompts.unstated_wait(agent.status)
     more = f", {prompts.queued} queued: {held_up}" if held_up else ""
     say(f"  {agent.name}: {explained(agent)}{more}", err=True)
@@ -93,7 +94,7 @@ def _tell(agent: Agent, prompts: PromptSummary) -> None:
 
 
 def _raise_first_failure(waited: Sequence[Waited], wanted: frozenset[Status]) -> None:
-    """Raise the error that sets the exit code, if one of the agents is not as it was waited for."""
+    """Raise the error that sets the exit code, unless all agents are as wanted."""
     bad = [one for one in waited if one.agent.status not in wanted]
     for applies, error in _FAILURES:
         for one in bad:
@@ -152,4 +153,4 @@ _FAILURES: tuple[tuple[Callable[[Agent], bool], Callable[[Agent], FleetError]], 
         _interrupted,
     ),
 )
-"""What can have come of an agent, the first one first, with the error for it."""
+"""The outcomes that count as errors, in the order in which they count."""

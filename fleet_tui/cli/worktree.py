@@ -1,4 +1,4 @@
-"""Lead into an agent's worktree: print its path, or run a shell there."""
+"""Enter an agent's worktree: print its path, or run a shell in it."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def _become(program: str, folder: str) -> None:
     """Replace this process by a program that runs in a folder."""
     sys.stdout.flush()
     sys.stderr.flush()
-    # Python ignores these two, and a program inherits that.
+    # Python ignores these two signals, and a program would inherit that.
     for number in (signal.SIGPIPE, signal.SIGXFSZ):
         signal.signal(number, signal.SIG_DFL)
     try:

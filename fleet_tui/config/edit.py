@@ -66,19 +66,19 @@ def entry(config: Config, key: str) -> SettingValue:
 
 
 def meaning(key: str) -> str:
-    """What a key means, and whose file may set it; empty for an unknown key."""
+    """The description of a key, and whose file may set it; empty for an unknown key."""
     row = KEYS.get(row_key(key))
     return row.doc + _AUTHORITY_NOTES[row.authority.name] if row is not None else ""
 
 
 def default_of(key: str) -> object:
-    """The value of a key that no file sets; None for a variable and a key binding, which have none."""
+    """The default of a key; None for a variable or a key binding, which have none."""
     row = KEYS.get(key)
     return row.default if row is not None else None
 
 
 def plain(value: object) -> Any:
-    """A value as plain data, such as JSON has it."""
+    """A value as plain data, as in JSON."""
     if isinstance(value, tuple | list):
         return [plain(item) for item in value]
     if hasattr(value, "to_plain"):
@@ -128,7 +128,7 @@ def set_value(file: Path, key: str, text: str, *, inside: Path | None = None) ->
 
 
 def unset_value(file: Path, key: str, *, inside: Path | None = None) -> None:
-    """Remove one key from a file, also one that is unknown; comments and layout stay."""
+    """Remove one key from a file, even an unknown one; comments and layout stay."""
     source = read_text(file, inside=inside) or ""
     wanted = parse(source, file)
     section, _, name = key.partition(".")
@@ -166,7 +166,7 @@ def _edited(file: Path, source: str, change: Callable[[TOMLDocument], None], pro
 
 
 def _write(file: Path, edited: str, wanted: Mapping[str, Any], problem: str, *, inside: Path | None) -> None:
-    """Write an edited file, unless the edit changed anything but what was wanted."""
+    """Write an edited file, unless the edit changed more than it should."""
     if _without_empty(parse(edited, file)) != _without_empty(wanted):
         raise FleetError(f"{file}: {problem} without changing other keys", hint="run: fleet config --edit")
     write(file, edited.encode(), inside=inside)

@@ -21,7 +21,7 @@ from fleet_tui.fast_dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class FirstConfig:
-    """What `init` is about to write."""
+    """What `init` will write."""
 
     file: Path
     text: str

@@ -32,7 +32,7 @@ class ValueKind(NamedTuple):
     from_text: Callable[[str], object]
     """Convert text to a TOML value; raises `InvalidValue`."""
     words: tuple[str, ...] = ()
-    """Values that a shell can complete."""
+    """Values for shell completion."""
 
 
 def _choice(values: tuple[str, ...]) -> ValueKind:

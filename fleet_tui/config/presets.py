@@ -19,13 +19,13 @@ class Detected:
 
     kind: str
     because: tuple[str, ...] = ()
-    """The files that show it; none for a generic project."""
+    """The files that the kind was detected by; none for a generic project."""
     despite: tuple[str, ...] = ()
-    """Files that would show another kind."""
+    """Files that point to another kind."""
 
 
 def detect(project: Path) -> Detected:
-    """rails, node, python or generic, by the files in the project's root."""
+    """Detect rails, node, python or generic by the files in the project's root."""
 
     def found(*names: str) -> tuple[str, ...]:
         return tuple(name for name in names if (project / name).is_file())
@@ -63,7 +63,7 @@ def _pyproject_weight(project: Path) -> int:
 
 
 def preset(kind: str, project: Path) -> str:
-    """The text of a first config.toml: what fits the project's files is set, what may fit later is a comment."""
+    """The text of a first config.toml: settings that fit the project's files, and others as comments."""
     if kind not in TYPES:
         raise UsageError(f"unknown project type {kind!r}", hint="choose from " + ", ".join(TYPES))
     name = _toml_string(project.name)
@@ -112,7 +112,7 @@ class _Setup:
     file_remarks: list[str]
     commands: list[str]
     remarks: list[str]
-    """Comments, among them commands that may not fit."""
+    """Comments, some of them commands that may not fit."""
 
 
 def _setup_of(kind: str, project: Path) -> _Setup:

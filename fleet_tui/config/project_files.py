@@ -95,7 +95,7 @@ def check_project_value(key: str, value: object) -> None:
 
 
 def _wrong_way(row: Setting, value: object, limit: object) -> str:
-    """What a project may do with a limit of the user's ("lower", "raise"), if this value does the opposite."""
+    """What a project may do with a limit of the user's ("lower", "raise") if this value does the opposite; else empty."""
     if row.authority is LOWER and cast("float", value) > cast("float", limit):
         return "lower"
     if row.authority is HIGHER and cast("float", value) < cast("float", limit):

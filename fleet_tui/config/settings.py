@@ -290,7 +290,7 @@ def unknown(key: str, file: Path | None = None) -> str:
 
 
 def nearest(key: str) -> list[str]:
-    """The keys that somebody may have meant: those of a section, those spelled alike, or with a last part alike."""
+    """The keys that the user may have meant: those of a section, with a similar spelling, or with a similar last part."""
     if len(key) > 80:
         return []
     if of_section := [one for one in KEYS if one.startswith(f"{key}.")]:

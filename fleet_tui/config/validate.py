@@ -1,4 +1,4 @@
-"""Validate the configuration, also beyond its syntax: files, programs and folders that it names."""
+"""Validate the configuration: its syntax, and the files, programs and folders that it names."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from fleet_tui.config.settings import Config, worktrees
 from fleet_tui.names import is_pattern
 
 CheckKeys = Callable[[Mapping[str, Any]], list[str]]
-"""Finds what is wrong with key bindings; only the dashboard knows its actions."""
+"""Finds errors in key bindings; only the dashboard knows its actions."""
 
 
 def validate(project: Path | None, check_keys: CheckKeys | None = None) -> list[str]:
-    """All problems of a project's configuration and the user's, one line each; with None of the user's alone."""
+    """All problems of a project's and the user's configuration, one line each; without a project only of the user's."""
     found: list[str] = []
     config = load(project, trusted=True, problems=found)
     found += [*config.warnings, *_rule_problems(config)]

@@ -68,7 +68,6 @@ class Verb:
 
 _NAME = {"agent": "branch"}
 _LAUNCH = {"profile": "agent"}
-_FORMS = "the dashboard's forms do not need it"
 _CHOSEN = "the dashboard's list selects agents"
 _LIVE = "the dashboard reads it from its observer's live data"
 _STATE = "the dashboard reads it from its state"
@@ -184,7 +183,7 @@ VERBS: tuple[Verb, ...] = (
         {"cli": Offer("trash --prune-branches", names={"agents": "everywhere"}), "dashboard": "nothing is deleted for good from the dashboard"},
     ),
     # The project here.
-    Verb("project_info", {"cli": "fleet doctor and errors tell it", "dashboard": Offer("new fan-out multi")}, reads=True, remote=True),
+    Verb("project_info", {"cli": "fleet doctor and errors show it", "dashboard": Offer("new fan-out multi")}, reads=True, remote=True),
     Verb("prepare_repository", {"cli": "git init and git commit do it", "dashboard": "the first screen offers it, on no key of its own"}, remote=True),
     Verb("start_points", {"cli": "git branch lists them", "dashboard": Offer("new fan-out multi")}, reads=True, remote=True),
     Verb("start_point", {"cli": "--base names it", "dashboard": Offer("new fan-out multi")}, reads=True, remote=True),

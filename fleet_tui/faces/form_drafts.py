@@ -1,7 +1,7 @@
-"""Drafts of forms: what was typed into a form that was left without sending it.
+"""Drafts of forms: what the user typed into a form and did not send.
 
-Kept in one file that only the user can read, so that they outlive the face. A file that cannot be read or written costs
-drafts at most. Several dashboards share the file: each change reads it anew.
+They are in one file that only the user can read, so they outlive the face. If the file cannot be read or written, only drafts
+are lost. Several dashboards share the file, so each change reads it again first.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class FormDraft:
 
 
 class FormDrafts:
-    """Drafts by form; without a file, they are gone with this object."""
+    """Drafts by form. Without a file they live only as long as this object."""
 
     def __init__(self, file: Path | None = None) -> None:
         self._file = file
@@ -41,14 +41,14 @@ class FormDrafts:
         return self._drafts.get(form)
 
     def keep(self, form: str, values: Values, now: float) -> None:
-        """Keep the contents of a form. Unchanged ones keep their age."""
+        """Keep the contents of a form; unchanged contents keep their age."""
         before = self.get(form)
         if before is None or before.values != values:
             self._drafts[form] = FormDraft(values, now)
             self._write(now)
 
     def forget(self, form: str) -> None:
-        """What was sent is no draft any more."""
+        """Remove the draft of a form that was sent."""
         if self.get(form) is not None:
             del self._drafts[form]
             self._write(0.0)

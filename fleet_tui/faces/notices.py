@@ -121,14 +121,14 @@ def status_text(agent: Agent) -> str:
 
 @dataclass(slots=True)
 class NoticeTracker:
-    """Follows the states of the fleet and tells when a notice is due."""
+    """Follows the states of the fleet and decides when a notice is due."""
 
     settings: NotifySettings
     muted: set[BatchKey] = field(default_factory=set)
     """Batches without notices, until the dashboard is closed."""
     _state: FleetState | None = None
     _pending: dict[str, tuple[StatusChange, float]] = field(default_factory=dict)
-    _told: dict[tuple[str, NoticeKind, str], float] = field(default_factory=dict)
+    _shown_at: dict[tuple[str, NoticeKind, str], float] = field(default_factory=dict)
     _last_at: float = float("-inf")
 
     def begin(self, state: FleetState) -> None:
@@ -150,8 +150,8 @@ class NoticeTracker:
         agent = change.agent
         if focus.sees(agent) or (agent.project, agent.batch) in self.muted:
             return False
-        told_at = self._told.get((agent.id, change.kind, status_text(agent)), float("-inf"))
-        return self.settings.wants(agent, change.kind) and now - told_at >= REPEAT_SECONDS
+        shown_at = self._shown_at.get((agent.id, change.kind, status_text(agent)), float("-inf"))
+        return self.settings.wants(agent, change.kind) and now - shown_at >= REPEAT_SECONDS
 
     def _forget_what_passed(self, state: FleetState) -> None:
         now_is = {agent.id: notice_kind(agent) for agent in state.agents}
@@ -165,19 +165,19 @@ class NoticeTracker:
             return None
         if now - min(at for _, at in self._pending.values()) < SETTLE_SECONDS:
             return None
-        told = [change for change, _ in self._pending.values() if not focus.sees(change.agent)]
+        changes = [change for change, _ in self._pending.values() if not focus.sees(change.agent)]
         self._pending.clear()
-        if not told:
+        if not changes:
             return None
         self._last_at = now
-        self._told = {key: at for key, at in self._told.items() if now - at < REPEAT_SECONDS}
-        self._told |= {(one.agent.id, one.kind, status_text(one.agent)): now for one in told}
-        return notice(told)
+        self._shown_at = {key: at for key, at in self._shown_at.items() if now - at < REPEAT_SECONDS}
+        self._shown_at |= {(one.agent.id, one.kind, status_text(one.agent)): now for one in changes}
+        return notice(changes)
 
 
-def notice(told: Sequence[StatusChange]) -> Notice:
+def notice(changes: Sequence[StatusChange]) -> Notice:
     """Write a notice: of one agent what it says, of several their counts and names."""
-    ranked = sorted(told, key=lambda change: NOTICE_KINDS.index(change.kind))
+    ranked = sorted(changes, key=lambda change: NOTICE_KINDS.index(change.kind))
     if len(ranked) == 1:
         agent = ranked[0].agent
         title = f"{in_sequence(agent.name)} {_predicate(agent)}"
@@ -197,11 +197,11 @@ def _predicate(agent: Agent) -> str:
     return f"{said} ({in_sequence(agent.status_detail)})" if is_asking else said
 
 
-def counts_by_kind(told: Sequence[StatusChange]) -> str:
+def counts_by_kind(changes: Sequence[StatusChange]) -> str:
     """The number of changes of each kind: 2 wait for you, 1 with an error, 1 rate limited, 3 done."""
     parts = []
     for kind in NOTICE_KINDS:
-        number = sum(change.kind == kind for change in told)
+        number = sum(change.kind == kind for change in changes)
         if number:
             parts.append(f"{number} {_COUNTED[kind][number > 1]}")
     return ", ".join(parts)

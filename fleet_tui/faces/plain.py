@@ -1,13 +1,14 @@
 """Turn what `Fleet` returns into plain records for JSON.
 
 Keys are promised to scripts: add keys, never rename or remove one. docs/json.md describes each of them, and
-tests/cli/test_json.py compares that page with what commands print. Times are ISO 8601 in UTC; keys from before that rule
+tests/cli/test_json.py compares that page with the output of the commands. Times are ISO 8601 in UTC; keys from before that rule
 stay as they were, beside one that follows it.
 """
 
 from __future__ import annotations
 
 import time
+from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from fleet_tui.fast_dataclasses import asdict, dataclass
@@ -16,6 +17,7 @@ from fleet_tui.models import Agent, PromptSummary, Receipt, Spending, TrashItem,
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from fleet_tui.faces.totals import Overview
     from fleet_tui.fleet.profiles import InstalledProfile
     from fleet_tui.fleet.prompts import AgentPrompts
     from fleet_tui.lifecycle.doctor import Finding
@@ -38,7 +40,7 @@ class AgentDetails:
 
 
 def agent_record(details: AgentDetails) -> JsonRecord:
-    """An agent as every command shows it; usage and spending are of `fleet list` alone."""
+    """An agent as every command shows it; only `fleet list` adds usage and spending."""
     agent, used, spent, prompts = details.agent, details.usage, details.spending, details.prompts
     evidence = agent.evidence
     context = spent.context if spent else None
@@ -135,7 +137,7 @@ def queue_record(agent: Agent, queue: AgentPrompts, count: int) -> JsonRecord:
 
 
 def _of(agent_id: str, name: str) -> JsonRecord:
-    """Whose a record is."""
+    """The keys that name the agent of a record."""
     return {"agent_id": agent_id, "agent_name": name}
 
 
@@ -239,3 +241,32 @@ def _tokens(spent: Spending) -> dict[str, int]:
 
 def _iso(moment: float | None) -> str | None:
     return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(moment)) if moment is not None else None
+
+
+def overview_record(found: Overview, next_step: str) -> JsonRecord:
+    """The state of the fleet, and what the face advises to do next."""
+    return {
+        "project": found.project,
+        "agents": len(found.agents),
+        "statuses": dict(Counter(str(agent.status) for agent in found.agents)),
+        "needing": [
+            {
+                "id": agent.id,
+                "name": agent.name,
+                "project": agent.project,
+                "status": str(agent.status),
+                "status_detail": agent.status_detail,
+                "status_text": agent.evidence.text if agent.evidence else "",
+            }
+            for agent in found.needing
+        ],
+        "cores": round(found.cores, 2),
+        "memory": found.memory,
+        "cost_today": found.today,
+        "next": next_step,
+        "others": {
+            "projects": len({agent.project for agent in found.others}),
+            "agents": len(found.others),
+            "statuses": dict(Counter(str(agent.status) for agent in found.others)),
+        },
+    }

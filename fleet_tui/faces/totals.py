@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from fleet_tui.faces.wording import STATUS_LOOKS
-from fleet_tui.models import Agent, Spending, Status
+from fleet_tui.fast_dataclasses import dataclass
+from fleet_tui.models import Agent, Spending, Status, Usage
 
 RANK = {status: place for place, status in enumerate(STATUS_LOOKS)}
-"""The most urgent has the lowest."""
+"""Statuses by urgency; the most urgent has the lowest rank."""
 
 
 def counts(agents: Iterable[Agent]) -> list[tuple[Status, int]]:
@@ -44,3 +45,30 @@ def spent_today(spending: Iterable[Spending], now: float) -> float | None:
         if one.cost is not None and time.localtime(one.at)[:3] == day
     ]
     return sum(costs) if costs else None
+
+
+@dataclass(frozen=True, slots=True)
+class Overview:
+    """The agents of a project, or of all projects, with what they use and have cost."""
+
+    project: str | None
+    """Of which project; None for all projects."""
+    agents: Sequence[Agent]
+    others: Sequence[Agent]
+    """Those of other projects, if only one is shown."""
+    usage: Mapping[str, Usage]
+    today: float | None
+    """Dollars."""
+    now: float
+
+    @property
+    def needing(self) -> Sequence[Agent]:
+        return needing_look(self.agents)
+
+    @property
+    def cores(self) -> float:
+        return sum(one.cpu for one in self.usage.values()) / 100
+
+    @property
+    def memory(self) -> int:
+        return sum(one.memory for one in self.usage.values())

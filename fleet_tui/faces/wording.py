@@ -28,6 +28,8 @@ class StatusLook:
     """The agent cannot go on until the user answers."""
     needs_look: bool = False
     """The user should look at the agent: it waits, went wrong, or has finished unseen."""
+    remedy: str = ""
+    """The command to go on with an agent that the user should look at."""
     total: Status | None = None
     """The status under which a summary of the fleet counts the agent; None leaves it out."""
     says: Literal["output", "evidence", "detail"] = "output"
@@ -36,24 +38,54 @@ class StatusLook:
 
 STATUS_LOOKS: Mapping[Status, StatusLook] = {
     Status.BLOCKED: StatusLook(
-        "◆", "bold warning", "blocked", "waits for you", needs_answer=True, needs_look=True, says="evidence"
+        "◆",
+        "bold warning",
+        "blocked",
+        "waits for you",
+        needs_answer=True,
+        needs_look=True,
+        remedy="answer",
+        says="evidence",
     ),
     Status.ERROR: StatusLook(
-        "✗", "error", "error", "has an error", needs_look=True, total=Status.ERROR, says="evidence"
+        "✗",
+        "error",
+        "error",
+        "has an error",
+        needs_look=True,
+        remedy="why",
+        total=Status.ERROR,
+        says="evidence",
     ),
     Status.FAILED: StatusLook(
-        "✗", "error", "error", "failed to start", needs_look=True, total=Status.ERROR, says="detail"
+        "✗",
+        "error",
+        "error",
+        "failed to start",
+        needs_look=True,
+        remedy="logs",
+        total=Status.ERROR,
+        says="detail",
     ),
     Status.LOST: StatusLook(
-        "◇", "warning", "error", "is lost", needs_look=True, total=Status.LOST, says="detail"
+        "◇", "warning", "error", "is lost", needs_look=True, remedy="revive", total=Status.LOST, says="detail"
     ),
     Status.INTERRUPTED: StatusLook(
-        "◇", "warning", "error", "was interrupted", needs_look=True, total=Status.LOST, says="detail"
+        "◇",
+        "warning",
+        "error",
+        "was interrupted",
+        needs_look=True,
+        remedy="revive",
+        total=Status.LOST,
+        says="detail",
     ),
     Status.LIMITED: StatusLook(
         "◔", "secondary", "limited", "is rate limited", total=Status.LIMITED, says="evidence"
     ),
-    Status.DONE: StatusLook("✓", "success", "done", "is done", needs_look=True, total=Status.DONE),
+    Status.DONE: StatusLook(
+        "✓", "success", "done", "is done", needs_look=True, remedy="logs", total=Status.DONE
+    ),
     Status.WORKING: StatusLook("●", "primary", total=Status.WORKING),
     Status.SETUP: StatusLook("◌", "primary", total=Status.SETUP, says="detail"),
     Status.STARTING: StatusLook("◌", "primary", total=Status.SETUP),
@@ -80,7 +112,7 @@ class SourceWords:
 
 SOURCE_WORDS: Mapping[str, SourceWords] = {
     REPORT: SourceWords("its own report", "the program says so itself"),
-    "hook": SourceWords("its hook", "the program told its hook", is_ruled=True),
+    "hook": SourceWords("its hook", "the program reported it through its hook", is_ruled=True),
     "event": SourceWords("its events", "the program's own event stream", is_ruled=True),
     "title": SourceWords("its title", "the program's title", is_ruled=True),
     "screen": SourceWords("its screen", "what its screen shows", is_ruled=True),

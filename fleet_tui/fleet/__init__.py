@@ -1,14 +1,14 @@
 """Every verb that a face offers, as one in-process class: `Fleet`, and the families of verbs that it holds.
 
-Command line and dashboard each make a `Fleet` and add no verbs of their own. The truth is in the store, and locks tell
+Command line and dashboard each make a `Fleet` and add no verbs of their own. The truth is in the store, and locks show
 which agents are alive; a `Fleet` keeps no state of its own and can be dropped at any moment.
 
 A verb that reads does not write, except for `spending`, which caches its sums: a face calls `refresh` first. Verbs about
 one agent take an `Agent`, verbs about several take a list, and only `find`, `match` and `trash.find` take names. No verb
 prints or asks.
 
-Verbs of one subject are a family in a module of their own. What is here is about agents as such; most methods only check
-their arguments and call the room that does the work.
+Verbs of one subject are a family in a module of their own. What is here is about agents as such. One class, because
+it is the list of what faces may call: most methods only check their arguments and call the room that does the work.
 """
 
 from __future__ import annotations
@@ -245,7 +245,7 @@ class Fleet(FleetReader):
         from fleet_tui.lifecycle import revive
 
         for agent in agents:
-            # Nothing is stopped that may not be started again.
+            # Stop nothing that cannot be started again.
             revive.settings(agent, own_settings=own_settings)
         self.stop(agents)
         failures: list[FleetError] = []

@@ -72,7 +72,7 @@ class SettingsVerbs:
             raise NotFound(error.message, hint=self._where_set(key, file)) from None
 
     def _where_set(self, key: str, but_not: Path) -> str:
-        """A hint where a key has its value from, if not from that file."""
+        """A hint that names the file a key has its value from, if that is another one."""
         found = self._fleet.config(trusted=True)
         origin = found.origins.get(key, "")
         if key == "agent.default" and origin and origin == found.origins.get("defaults.agent"):
@@ -82,7 +82,7 @@ class SettingsVerbs:
         return f"{origin} sets it" + (": add --user" if origin == str(paths.user_config()) else "")
 
     def _inside(self, *, user: bool) -> Path | None:
-        """The folder that a file must be in: a repository of other people may link to one of the user's own files."""
+        """The folder that a file must be in: someone else's repository may link to one of the user's own files."""
         return None if user else self._fleet.repository.root
 
     def of_user(self) -> Config:
@@ -98,7 +98,7 @@ class SettingsVerbs:
         return load(self._fleet.repository.root)
 
     def validate(self, *, user: bool = False, check_keys: CheckKeys | None = None) -> list[str]:
-        """All errors in the configuration files, one line each; in the user's own file alone outside of a project."""
+        """All errors in the configuration files, one line each; outside a project only those in the user's own file."""
         from fleet_tui.config.validate import validate
 
         project = None if user else self._fleet.project()

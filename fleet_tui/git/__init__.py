@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from fleet_tui.git.trash import RestoredWorktree, from_trash, to_trash
     from fleet_tui.git.trash_records import TrashedWorktree, find_trashed, restore_record, trashed
     from fleet_tui.git.unused_branches import idle_branches, restore_branch, set_branch_aside
+    from fleet_tui.git.user_settings import user_setting
 
 MODULES = {
     "archive": "archive_of archives",
@@ -56,6 +57,7 @@ MODULES = {
     "trash": "RestoredWorktree from_trash to_trash",
     "trash_records": "TrashedWorktree find_trashed restore_record trashed",
     "unused_branches": "restore_branch idle_branches set_branch_aside",
+    "user_settings": "user_setting",
 }
 """Where each name is, as type checkers read it above; a test holds the two together."""
 

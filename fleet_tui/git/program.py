@@ -152,13 +152,13 @@ def _finished(
     started: subprocess.Popen[bytes], stdin: bytes, is_unwanted: Callable[[], bool] | None
 ) -> tuple[bytes, bytes]:
     """Wait for git, and return its stdout and stderr."""
-    told: bytes | None = stdin
+    unsent: bytes | None = stdin
     try:
         while True:
             try:
-                return started.communicate(told, timeout=None if is_unwanted is None else LOOK_SECONDS)
+                return started.communicate(unsent, timeout=None if is_unwanted is None else LOOK_SECONDS)
             except subprocess.TimeoutExpired:
-                told = None
+                unsent = None
                 if is_unwanted is not None and is_unwanted():
                     _end_group(started)
                     raise GitCancelled("git was ended: its result is no longer needed") from None

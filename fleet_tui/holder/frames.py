@@ -19,7 +19,7 @@ FRAME_BYTES = wire.LIMIT // 2
 """A frame larger than this is sent in parts."""
 TAIL_SECONDS = 0.5
 ECHO_SECONDS, ECHO_INTERVAL = 0.05, 0.005
-"""So long after a key, and at most so often, output is shown to who typed it regardless of the rate."""
+"""For this long after a key, and at most this often, the viewer that typed it gets output regardless of its rate."""
 TAIL_LINES = 3
 
 
@@ -51,7 +51,7 @@ class Viewer:
         self.taken = -1
 
     def sent(self, now: float) -> None:
-        """It gets a frame now; the next one in an interval."""
+        """Record that it gets a frame now; the next one is due after an interval."""
         self._sent_at = now
         self.next_at = now + self.interval
 
@@ -59,7 +59,7 @@ class Viewer:
         self.acknowledged = max(self.acknowledged, min(seq, self.seq))
 
     def typed(self, now: float) -> None:
-        """What is printed soon is probably the effect of a key: it is shown at once, whatever the rate."""
+        """Output that follows soon is probably the effect of a key: send it at once, whatever the rate."""
         self._typed_at = now
 
     def output_came(self, now: float) -> None:

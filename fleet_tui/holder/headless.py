@@ -4,6 +4,8 @@ A program of its own: `python -P -m fleet_tui.holder.headless STREAM [--stdin PR
 without a shell, reads its JSON events, prints them as text, reports states as interactive programs do (OSC 7501), and
 writes the tokens used and the conversation's id to the run's folder. Exits as the command exits. `programs` defines
 what events mean. Imports nothing once it runs: it may outlive the installed package.
+
+One file, because it is one small program: the process, its lines, the terminal and the state of the run.
 """
 
 from __future__ import annotations

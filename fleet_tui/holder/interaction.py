@@ -31,11 +31,11 @@ from fleet_tui.holder.server_events import EventStream
 from fleet_tui.holder.status import StatusJudge
 from fleet_tui.holder.transcript import segments
 from fleet_tui.models import ReceiptState, Status
-from fleet_tui.programs.claude.hooks import prompt_taken, session_started
+from fleet_tui.programs.hook_values import hook_value
 from fleet_tui.programs.input_box import UNSETTLED
 from fleet_tui.programs.interaction_rules import InteractionRules
-from fleet_tui.programs.opencode import server_schema
 from fleet_tui.programs.screen_text import shown_line, unframed
+from fleet_tui.programs.server_schemas import SERVER_SCHEMAS, ConversationOwner
 from fleet_tui.terminal.cells import Attribute, Style
 from fleet_tui.terminal.emulator import Screen
 from fleet_tui.terminal.input_events import KeyEvent
@@ -54,19 +54,19 @@ _REPORT = re.compile(rb"\x1b\]7501;([^\x07\x18\x1a\x1b]*)(?:\x07|\x1b\\)")
 
 Reply = Callable[..., None]
 """Sends a client the fields of an answer."""
-Tell = Callable[..., None]
+Publish = Callable[..., None]
 """Logs an event and sends it to all clients: its kind, then its fields."""
 Type = Callable[[bytes], bool]
 """Gives the program input; False when it does not read."""
 
 
 class Interaction:
-    def __init__(self, spec: RunSpec, screen: Screen, type_: Type, tell: Tell) -> None:
+    def __init__(self, spec: RunSpec, screen: Screen, type_: Type, publish: Publish) -> None:
         self._folder = Path(spec.folder)
         self._setup = spec.setup
         self._screen = screen
         self._type = type_
-        self._tell = tell
+        self._publish = publish
         self._rules = InteractionRules.from_plain(spec.signals)
         self._judge = StatusJudge(self._rules, has_setup=bool(spec.setup), has_prompt=bool(spec.prompt))
         self._first_id = f"{spec.agent}.{spec.run}"
@@ -85,8 +85,13 @@ class Interaction:
         """How to reply to the client that waits for a prompt to be typed, by the prompt's id."""
         self._hooks = hooks.Hooks(self._folder)
         self._decisions = HookDecisions(spec, self._rules)
-        self._stream = EventStream(**spec.stream, as_events=server_schema.as_events) if spec.stream else None
-        self._conversation = server_schema.ConversationFilter(spec.cwd)
+        self._stream: EventStream | None = None
+        self._conversation: ConversationOwner | None = None
+        if spec.stream:
+            schema = SERVER_SCHEMAS[spec.stream["schema"]]
+            connection = {name: value for name, value in spec.stream.items() if name != "schema"}
+            self._stream = EventStream(**connection, as_events=schema.as_events)
+            self._conversation = schema.ConversationFilter(spec.cwd)
         self._answer: Answer | None = None
         self._answered: Reply = _no_reply
         self._title = ""
@@ -110,9 +115,9 @@ class Interaction:
     def begin(self, *, restarted: bool) -> None:
         first = self._prompts.receipt_of(self._first_id)
         if not restarted and first is not None:
-            self._tell("receipt", **first)
+            self._publish("receipt", **first)
         if not restarted or not self._recall():
-            self._tell("status", **self._judge.status().to_plain())
+            self._publish("status", **self._judge.status().to_plain())
 
     # ── after a restart of the screen server ────────────────────────────────────────────────────────────────────
 
@@ -125,7 +130,7 @@ class Interaction:
         statuses = (event["data"] for event in reversed(events) if event["kind"] == "status")
         is_known = self._judge.recall(next(statuses, {}), now)
         self._judge_missed_reports(events, now)
-        self._tell_missed_receipts(events)
+        self._publish_missed_receipts(events)
         self._hooks.recall()
         self._read_hooks()
         return is_known
@@ -141,12 +146,14 @@ class Interaction:
             if start + report.end() > since:
                 self._judge.reported(report[1].decode("utf-8", "replace"), now)
 
-    def _tell_missed_receipts(self, events: Iterable[Mapping[str, Any]]) -> None:
+    def _publish_missed_receipts(self, events: Iterable[Mapping[str, Any]]) -> None:
         """Report receipts that are only in prompts.jsonl: the last server was killed before it reported them."""
-        told = {event["data"].get("prompt"): event["data"] for event in events if event["kind"] == "receipt"}
+        published = {
+            event["data"].get("prompt"): event["data"] for event in events if event["kind"] == "receipt"
+        }
         for receipt in self._prompts.receipts():
-            if not receipt.items() <= told.get(receipt["prompt"], {}).items():
-                self._tell("receipt", **receipt)
+            if not receipt.items() <= published.get(receipt["prompt"], {}).items():
+                self._publish("receipt", **receipt)
 
     # ── what is observed ────────────────────────────────────────────────────────────────────────────────────────
 
@@ -188,14 +195,15 @@ class Interaction:
             self._learn(event.payload)
 
     def _learn(self, payload: Mapping[str, Any]) -> None:
-        session, prompt = session_started(payload), prompt_taken(payload)
+        session = hook_value(self._rules.session_hooks, payload)
+        prompt = hook_value(self._rules.prompt_hooks, payload)
         if session:
-            self._tell("session", id=shown_line(session)[:SESSION_ID_CHARS])
+            self._publish("session", id=shown_line(session)[:SESSION_ID_CHARS])
         if prompt is not None:
             self._do(self._prompts.taken(prompt))
 
     def _read_stream(self) -> None:
-        if self._stream is None:
+        if self._stream is None or self._conversation is None:
             return
         now = time.monotonic()
         before = self._conversation.session_id
@@ -204,7 +212,7 @@ class Interaction:
             if owner != "other":
                 self._judge.streamed(event, now, is_helpers=owner == "helper")
         if self._conversation.session_id != before:
-            self._tell("session", id=self._conversation.session_id)
+            self._publish("session", id=self._conversation.session_id)
 
     def _read_setup_progress(self, now: float) -> None:
         with contextlib.suppress(OSError):
@@ -292,7 +300,7 @@ class Interaction:
     def _settle(self, now: float) -> None:
         observed = self._judge.settle(now)
         if observed is not None:
-            self._tell("status", **observed.to_plain())
+            self._publish("status", **observed.to_plain())
             if self._judge.claims_calm and self._box.rule is not None:
                 # What it shows now may be a menu, and it will print nothing more.
                 self._box.read_at(now + BOX_SECONDS)
@@ -338,7 +346,7 @@ class Interaction:
             if step.key or step.paste or step.submit:
                 self._box.typed()
             if step.receipt is not None:
-                self._tell("receipt", **step.receipt)
+                self._publish("receipt", **step.receipt)
                 self._senders.pop(step.receipt["prompt"], _no_reply)(**step.receipt)
 
     def prompt(self, message: Mapping[str, Any], reply: Reply) -> None:
@@ -352,7 +360,7 @@ class Interaction:
             note=str(message.get("note", "")),
         )
         if before is None:
-            self._tell("receipt", **receipt)
+            self._publish("receipt", **receipt)
         self._senders[receipt["prompt"]] = reply
         self._advance_prompts(time.monotonic(), is_reading=True)
         receipt = self._prompts.receipt(receipt["prompt"])
@@ -403,7 +411,7 @@ class Interaction:
         by_hook = bool(said) and self._decisions.decide_only(said)
         self._answer = Answer.by_hook(observed, now) if by_hook else Answer(meant, observed, now)
         self._answered = reply
-        self._tell(
+        self._publish(
             "answer", choice=meant.choice.label, words=bool(meant.words), by="hook" if by_hook else "keys"
         )
 

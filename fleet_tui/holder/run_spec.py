@@ -32,7 +32,7 @@ class RunSpec:
     signals: dict[str, Any] = field(default_factory=dict)
     """Rules for status, prompts and answers, as plain data."""
     stream: dict[str, Any] = field(default_factory=dict)
-    """The program's event stream: port, path, user, password, catch_up. Empty for none."""
+    """The program's event stream: port, path, user, password, catch_up, schema. Empty for none."""
     settings: RunSettings = RunSettings()
     name: str = ""
     """The agent's name when the run began."""

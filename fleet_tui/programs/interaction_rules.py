@@ -13,12 +13,15 @@ from typing import Any
 from fleet_tui.fast_dataclasses import asdict, dataclass, field, known
 from fleet_tui.models import Status
 from fleet_tui.programs.dialogs import Choice
+from fleet_tui.programs.hook_values import HookValue
 from fleet_tui.programs.input_box import BoxRule
 from fleet_tui.programs.prompt_text import TextRule
 from fleet_tui.programs.status_rules import StatusRule
 
 _SOURCES = ("title", "screen", "hook", "event", "report")
 """Fields that hold status rules."""
+_HOOK_VALUES = ("session_hooks", "prompt_hooks")
+"""Fields that hold places of values in hook events."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +34,10 @@ class InteractionRules:
     screen: tuple[StatusRule, ...] = ()
     hook: tuple[StatusRule, ...] = ()
     event: tuple[StatusRule, ...] = ()
+    session_hooks: tuple[HookValue, ...] = ()
+    """Where its hooks have the id of a conversation that started."""
+    prompt_hooks: tuple[HookValue, ...] = ()
+    """Where its hooks have a prompt that it took."""
     ready: str = ""
     """A pattern for the screen once the program takes input. Until it matches, an idle title is ignored: some programs
     set it long before they read input."""
@@ -88,6 +95,8 @@ class InteractionRules:
         found = known(cls, values)
         for name in _SOURCES:
             found[name] = tuple(StatusRule.from_plain(rule) for rule in found.get(name, ()))
+        for name in _HOOK_VALUES:
+            found[name] = tuple(HookValue.from_plain(place) for place in found.get(name, ()))
         found["box"] = BoxRule.from_plain(found["box"]) if found.get("box") else None
         found["texts"] = tuple(TextRule.from_plain(rule) for rule in found.get("texts", ()))
         return cls(**found)

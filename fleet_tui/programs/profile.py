@@ -21,6 +21,8 @@ class EventPort:
     """The variable that takes the password. Without one, other users of the machine could use the port."""
     catch_up: Mapping[str, str] = field(default_factory=dict)
     """For what was asked or begun before the connection: path → the event type that each answer is read as."""
+    schema: str = ""
+    """The schema of its events, by name in `server_schemas`."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ from typing import Any, Literal, cast
 from fleet_tui.errors import UsageError
 from fleet_tui.fast_dataclasses import replace
 from fleet_tui.models import PERMISSION_MODES, Status
+from fleet_tui.programs.hook_values import HookValue
 from fleet_tui.programs.input_box import FRAMES, BoxRule
 from fleet_tui.programs.interaction_rules import InteractionRules
 from fleet_tui.programs.profile import EventPort, Profile
@@ -187,9 +188,7 @@ def parse_profile(name: str, data: dict[str, Any], where: str) -> Profile:
         inject_args=inject.texts("args"),
         inject_unless=inject.texts("unless"),
         inject_files=inject.files("files"),
-        rules=_interaction_rules(
-            top.table("status"), top.table("answer"), top.table("prompt"), top.table("input")
-        ),
+        rules=_interaction_rules(top),
         version_args=top.texts("version"),
         headless_stream=headless.text("stream", _stream_readers(headless)),
         headless_argv=headless.texts("argv"),
@@ -219,12 +218,19 @@ def _event_port(table: _ProfileTable) -> EventPort | None:
         user=table.text("user"),
         password=table.text("password"),
         catch_up=table.variables("catch_up"),
+        schema=table.text("schema", _server_schemas()),
     )
 
 
-def _interaction_rules(
-    status: _ProfileTable, answer: _ProfileTable, prompt: _ProfileTable, box: _ProfileTable
-) -> InteractionRules:
+def _server_schemas() -> tuple[str, ...]:
+    from fleet_tui.programs import server_schemas
+
+    return tuple(server_schemas.SERVER_SCHEMAS)
+
+
+def _interaction_rules(top: _ProfileTable) -> InteractionRules:
+    status, answer, prompt = top.table("status"), top.table("answer"), top.table("prompt")
+    hooks = top.table("hooks")
     defaults = InteractionRules()
     sources = {name: _rules(status, name) for name in ("title", "screen", "hook", "event", "report")}
     return InteractionRules(
@@ -233,6 +239,8 @@ def _interaction_rules(
         reports=status.truth("reports"),
         idle_interrupts=status.truth("idle_interrupts"),
         **sources,
+        session_hooks=_hook_values(hooks, "session"),
+        prompt_hooks=_hook_values(hooks, "prompt"),
         allow=answer.pattern("allow", defaults.allow),
         deny=answer.pattern("deny", defaults.deny),
         deny_key=answer.text("deny_key", ("", "escape")),
@@ -240,10 +248,19 @@ def _interaction_rules(
         decisions=answer.variables("decisions"),
         settle=prompt.amount("settle") or defaults.settle,
         confirm=prompt.amount("confirm") or defaults.confirm,
-        box=_box(box),
+        box=_box(top.table("input")),
         texts=tuple(_text_rule(table) for table in prompt.tables("text")),
         interrupted=prompt.pattern("interrupted"),
     )
+
+
+def _hook_values(hooks: _ProfileTable, name: str) -> tuple[HookValue, ...]:
+    return tuple(HookValue(_where(table), table.text("path")) for table in hooks.tables(name))
+
+
+def _where(table: _ProfileTable) -> Mapping[str, str]:
+    where = table.table("where")
+    return {path: where.pattern(path) for path in where.names()}
 
 
 def _box(table: _ProfileTable) -> BoxRule | None:
@@ -298,13 +315,12 @@ def _rules(status: _ProfileTable, source: str) -> tuple[StatusRule, ...]:
 
 def _rule(table: _ProfileTable, *, is_seen: bool) -> StatusRule:
     """Titles, screens and reports are matched by a pattern, hooks and events by their values."""
-    where = table.table("where")
     return StatusRule(
         name=table.text("name"),
         status=Status(table.text("status", [str(status) for status in Status if not status.has_ended])),
         kind=table.text("kind", ("", *KINDS)),
         match=table.pattern("match") if is_seen else "",
-        where={path: where.pattern(path) for path in where.names()},
+        where=_where(table),
         text=table.text("text"),
         reset="" if is_seen else table.pattern("reset"),
         request={} if is_seen else _permission_request(table.table("wish")),

@@ -148,7 +148,7 @@ def _sign(rule: StatusRule, found: re.Match[str]) -> RuleMatch:
 def in_values(rules: Iterable[StatusRule], values: Mapping[str, Any]) -> RuleMatch | None:
     """The first rule whose conditions these values meet."""
     for rule in rules:
-        if rule.where and all(_meets(values, path, wanted) for path, wanted in rule.where.items()):
+        if meets(values, rule.where):
             text = shown_line(_first_text(values, rule.text))
             reset = re.search(rule.reset, text, re.IGNORECASE) if rule.reset else None
             return RuleMatch(rule, text, reset[0].strip() if reset else "", _permission_request(rule, values))
@@ -168,7 +168,12 @@ def _bounded(said: Mapping[str, str]) -> PermissionRequest:
     )
 
 
-def _meets(values: Mapping[str, Any], path: str, wanted: str) -> bool:
+def meets(values: Mapping[str, Any], where: Mapping[str, str]) -> bool:
+    """Whether each path has a value that its pattern matches as a whole; False without any pattern."""
+    return bool(where) and all(_matches(values, path, wanted) for path, wanted in where.items())
+
+
+def _matches(values: Mapping[str, Any], path: str, wanted: str) -> bool:
     value = at_path(values, path)
     return isinstance(value, str | int | float) and re.fullmatch(wanted, str(value)) is not None
 

@@ -18,15 +18,15 @@ from fleet_tui.holder.session import Session
 from fleet_tui.models import Agent, PromptSummary, Status
 
 SETTLED = frozenset({Status.IDLE, Status.DONE, Status.BLOCKED, Status.ERROR})
-"""The statuses in which a living agent does nothing until somebody acts."""
+"""The statuses in which a living agent does nothing until the user acts."""
 RESTING = frozenset({Status.IDLE, Status.DONE})
-"""One status for whoever waits: they differ in whether the user has looked."""
+"""The same status for a wait: they differ only in whether the user has looked."""
 
 CONNECT_SECONDS = 0.2
 REFRESH_SECONDS = 2.0
-"""Between two looks at the store while all holders are listened to and none has news."""
+"""How often the store is read while connected to all holders and none sends news."""
 RETRY_SECONDS = 0.1
-"""The same while a holder does not answer, because it is starting or ending."""
+"""The same while a holder does not answer because it is starting or ending."""
 NEWS = frozenset({"status", "receipt", "exit"})
 """Messages of a holder after which the store should be read."""
 
@@ -41,9 +41,9 @@ class Waited:
 
 
 def has_arrived(agent: Agent, prompts: PromptSummary, wanted: AbstractSet[Status]) -> bool:
-    """Whether to wait for an agent no longer.
+    """Whether the wait for an agent is over.
 
-    An agent that rests before a prompt that it was given has not finished.
+    An idle agent with a prompt still on its way has not finished.
     """
     if agent.has_ended:
         return True
@@ -88,13 +88,13 @@ def _shown(agent: Agent, prompts: PromptSummary) -> object:
 
 
 class Holders:
-    """Sessions with the holders of several agents, to hear when the store should be read."""
+    """Sessions with the holders of several agents. Their messages say when to read the store."""
 
     def __init__(self) -> None:
         self._sessions: dict[tuple[str, int], Session] = {}
         self._selector = selectors.DefaultSelector()
         self._is_complete = False
-        """Every agent's holder is listened to."""
+        """There is a session with every agent's holder."""
 
     def __enter__(self) -> Holders:
         return self
@@ -105,7 +105,7 @@ class Holders:
         self._selector.close()
 
     def listen(self, agents: Sequence[Agent]) -> bool:
-        """Listen to exactly these agents; True if to a new one, whose last change may have been missed."""
+        """Listen to exactly these agents. True if one of them is new: its last change may have been missed."""
         wanted = {(agent.id, agent.run): agent for agent in agents}
         for gone in self._sessions.keys() - wanted.keys():
             self._close(gone)
@@ -133,7 +133,7 @@ class Holders:
         session.close()
 
     def wait(self, seconds: float | None) -> bool:
-        """Wait until the store should be read, at most that long; whether a holder had news."""
+        """Wait until the store should be read, or for that many seconds; returns whether a holder sent news."""
         longest = REFRESH_SECONDS if self._is_complete else RETRY_SECONDS
         until = time.monotonic() + (longest if seconds is None else min(longest, seconds))
         has_news = False
@@ -141,10 +141,10 @@ class Holders:
             if not self._sessions:
                 time.sleep(left)
                 break
-            has_news = any(self._hear(key.data) for key, _ in self._selector.select(left))
+            has_news = any(self._has_news(key.data) for key, _ in self._selector.select(left))
         return has_news
 
-    def _hear(self, key: tuple[str, int]) -> bool:
+    def _has_news(self, key: tuple[str, int]) -> bool:
         try:
             return any(message["t"] in NEWS for message in self._sessions[key].receive())
         except HolderGone:

@@ -12,7 +12,7 @@ SECONDS = 0.25
 
 
 class RegexTimedOut(Exception):
-    """The time limit is over."""
+    """Raised when a match exceeds the time limit."""
 
 
 @contextlib.contextmanager

@@ -1,4 +1,4 @@
-"""Priority of a program's processes: lower it, for one process or for its whole session.
+"""Lower the priority of processes: of one process, or of a whole session.
 
 Linux may group processes by session (autogroup) and share the processor between the groups first: a nice value then
 counts only within its session, and the session has one of its own.
@@ -14,7 +14,7 @@ LOWEST = 19
 
 
 def lower(nice: int) -> None:
-    """Give this process, and those it starts, at least this nice value; it never rises above the priority it has."""
+    """Give this process and its future children at least this nice value; never raises their priority."""
     with contextlib.suppress(OSError):
         current = os.getpriority(os.PRIO_PROCESS, 0)
         if nice > current:
@@ -22,7 +22,7 @@ def lower(nice: int) -> None:
 
 
 def lower_session(pid: int, nice: int) -> bool:
-    """Give the session of a process this nice value; False if the system wants to be asked again later."""
+    """Give the session of a process this nice value; False if the system asks to try again later."""
     try:
         descriptor = os.open(f"/proc/{pid}/autogroup", os.O_WRONLY | os.O_CLOEXEC)
     except OSError:  # no such system, or sessions are not grouped
@@ -30,7 +30,7 @@ def lower_session(pid: int, nice: int) -> bool:
     try:
         os.write(descriptor, str(min(nice, LOWEST)).encode())
     except OSError as error:
-        # Linux takes one such request in a tenth of a second, of all processes together.
+        # Linux accepts one such request per tenth of a second, counted over all processes.
         return error.errno != errno.EAGAIN
     finally:
         os.close(descriptor)

@@ -20,9 +20,9 @@ from fleet_tui.terminal.input_events import KeyAction, KeyEvent, MouseButton, Mo
 
 ESCAPE_SECONDS = 0.03
 """Silence of the host after which the caller calls `flush`."""
-PATIENCE = 10
+SEQUENCE_FLUSHES = 10
 """Flushes after which an unfinished sequence is given up; a slow link may split one."""
-PASTE_PATIENCE = 150
+PASTE_FLUSHES = 150
 """The same for a paste: the part that arrived is returned, so that the keyboard is not blocked forever."""
 SEQUENCE_LIMIT = 65536
 PASTE_LIMIT = 8 << 20
@@ -161,12 +161,12 @@ class Tokenizer:
         """The host has been silent: a lone ESC is the Escape key. Unfinished sequences get some more time."""
         self._silences += 1
         if self._paste is not None:
-            if self._silences < PASTE_PATIENCE:
+            if self._silences < PASTE_FLUSHES:
                 return []
             raw, self._paste = bytes(self._paste), None
             return [_paste(raw)]
         buffer = self._buffer
-        if not buffer or (_is_cut_sequence(buffer) and self._silences < PATIENCE):
+        if not buffer or (_is_cut_sequence(buffer) and self._silences < SEQUENCE_FLUSHES):
             return []
         self._buffer, self._silences = b"", 0
         return list(_given_up(buffer))

@@ -53,7 +53,7 @@ from fleet_tui.tui.worker_client import WorkerClient
 POLL_SECONDS = 0.1
 SETTLED_SECONDS = 2.0
 """After this, most objects live as long as the dashboard."""
-PATIENCE = 3
+MAX_ERRORS = 3
 """Internal errors that are shown before the dashboard ends."""
 SHEETS = ("base", "dashboard", "dialogs", "fan_out", "help", "logs")
 
@@ -160,7 +160,7 @@ class FleetApp(ErrorBoundary, ToastApp[None], HostedApp[None], inherit_bindings=
             super().notify(message, title=title, severity=severity, timeout=timeout, markup=False)
 
     def copy_to_clipboard(self, text: str) -> None:
-        """Textual's own way does not get out of every multiplexer, nor say so."""
+        """Textual's own way fails in some multiplexers without an error."""
         self._clipboard = text
         self._clipboards.copy(text)
 
@@ -250,7 +250,7 @@ class FleetApp(ErrorBoundary, ToastApp[None], HostedApp[None], inherit_bindings=
             return
         trace = "".join(traceback.format_exception(error))
         self._errors_seen += 1
-        if self.is_running and self._errors_seen <= PATIENCE and not isinstance(self.screen, CrashDialog):
+        if self.is_running and self._errors_seen <= MAX_ERRORS and not isinstance(self.screen, CrashDialog):
             self.push_screen(CrashDialog(f"{type(error).__name__}: {error}", trace))
             return
         where = log_crash(trace)

@@ -1,7 +1,7 @@
 """Put text on the user's clipboard, and find out when that cannot work.
 
-The host terminal takes it by OSC 52; tmux passes that on only if it is told to, but sets the clipboard itself when it is
-asked to load a buffer. GNU screen has neither. A tool of the desktop is used as well where there is one. Text goes to
+The host terminal takes it as OSC 52. tmux passes that sequence on only if configured to, but sets the clipboard itself when
+a buffer is loaded. GNU screen does neither. A clipboard tool of the desktop is used as well, if there is one. Text goes to
 programs through their input, never through a shell.
 """
 
@@ -24,7 +24,7 @@ from fleet_tui.tui import tmux
 
 TOOL_SECONDS = 3.0
 SEQUENCE_LIMIT = 100_000
-"""Characters. Terminals refuse a much larger clipboard; programs take any."""
+"""Characters. Terminals refuse a much larger clipboard; clipboard tools take any size."""
 _QUESTION = "#{set-clipboard} #{client_termname} #{client_termfeatures}"
 
 Write = Callable[[str], object]
@@ -47,7 +47,7 @@ SCREEN = Unreached(
 
 
 def deliver(text: str, environment: Mapping[str, str], write: Write) -> Unreached | None:
-    """Put text on the clipboard in every way there is; returns why if there is none. Blocks for the tools it asks."""
+    """Put text on the clipboard in every way that works here; returns the reason if none does. Blocks while tools run."""
     tool = desktop_tool(environment)
     has_tool = tool is not None and _fed(tool, text, environment)
     problem = _to_terminal(text, environment, write)
@@ -80,7 +80,7 @@ def _through_tmux(text: str, environment: Mapping[str, str], write: Write) -> Un
 
 
 def sequence(text: str) -> str:
-    """OSC 52: base64, so that no text can break out of it."""
+    """The OSC 52 sequence. It is base64, so no text can break out of it."""
     return f"\x1b]52;c;{base64.b64encode(text[:SEQUENCE_LIMIT].encode('utf-8', 'replace')).decode()}\x07"
 
 
@@ -111,7 +111,7 @@ def _fed(command: list[str], text: str, environment: Mapping[str, str]) -> bool:
             stderr=subprocess.DEVNULL,
             timeout=TOOL_SECONDS,
             env=dict(environment),
-            # Tools stay behind to serve the clipboard, also when the dashboard has ended.
+            # A tool keeps running to serve the clipboard, even after the dashboard has ended.
             start_new_session=True,
             check=False,
         )
@@ -121,7 +121,7 @@ def _fed(command: list[str], text: str, environment: Mapping[str, str]) -> bool:
 
 
 class HostClipboard:
-    """Copies without blocking, and tells once why a copy did not arrive."""
+    """Copies without blocking, and reports once why a copy failed."""
 
     def __init__(
         self,
@@ -132,7 +132,7 @@ class HostClipboard:
         self._app = app
         self._on_problem = on_problem
         self._environment = environment
-        self._has_told = False
+        self._has_reported = False
 
     def copy(self, text: str) -> None:
         self._app.run_worker(self._copy(text), group="clipboard", exit_on_error=False)
@@ -144,8 +144,8 @@ class HostClipboard:
             loop.call_soon_threadsafe(self._write, data)
 
         problem = await asyncio.to_thread(deliver, text, self._environment, write)
-        if problem is not None and not self._has_told:
-            self._has_told = True
+        if problem is not None and not self._has_reported:
+            self._has_reported = True
             self._on_problem(problem)
 
     def _write(self, data: str) -> None:

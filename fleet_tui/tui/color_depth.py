@@ -1,4 +1,4 @@
-"""How many colors the host terminal shows, and the nearest of its 256 for any color.
+"""Find out how many colors the host terminal has, and round colors to its 256.
 
 Rich rounds colors by hue, which turns every dark surface into black and gray tints into blue ones.
 """
@@ -27,17 +27,17 @@ SYSTEMS: Mapping[ColorDepth, ColorSystem] = {
     "16": ColorSystem.STANDARD,
     "none": ColorSystem.STANDARD,
 }
-"""What Rich calls it."""
+"""Rich's name of each depth."""
 
 _NAMED: Mapping[str, ColorDepth] = {"truecolor": "truecolor", "256": "256", "standard": "16"}
 _TRUECOLOR_TERMS = ("kitty", "ghostty", "alacritty", "foot", "wezterm", "contour", "direct")
-"""Parts of TERM of terminals that have truecolor, also where COLORTERM does not come along, as through ssh."""
+"""Parts of TERM that mean truecolor even without COLORTERM, which ssh does not pass on."""
 
 
 def of_terminal(
     environment: Mapping[str, str], ask_tmux: Callable[[Mapping[str, str]], str] | None = None
 ) -> ColorDepth:
-    """What the terminal of this environment shows. A multiplexer counts as what it passes on."""
+    """The depth of the terminal of this environment; behind a multiplexer, what the multiplexer passes on."""
     if environment.get("NO_COLOR"):
         return "none"
     if environment.get("TEXTUAL_DRIVER"):
@@ -49,7 +49,7 @@ def of_terminal(
     if tmux.is_around(environment):
         return _through_tmux((ask_tmux or client_of_tmux)(environment), claimed)
     if environment.get("STY") and claimed == "truecolor":
-        # GNU screen reads 38;2;… as other attributes, blinking among them.
+        # GNU screen takes 38;2;… for other attributes, such as blinking.
         return "256" if "256color" in environment.get("TERM", "") else "16"
     return claimed
 
@@ -64,7 +64,7 @@ def _claimed(environment: Mapping[str, str]) -> ColorDepth:
 
 
 def _through_tmux(client: str, claimed: ColorDepth) -> ColorDepth:
-    """tmux rounds what its terminal does not have, without regard to what it is for."""
+    """tmux rounds colors that its terminal lacks, so the depth is that of the terminal around it."""
     term, _, features = client.partition(" ")
     if not term:
         return "256" if claimed == "16" else claimed
@@ -80,7 +80,7 @@ def client_of_tmux(environment: Mapping[str, str]) -> str:
 
 
 def depth_of(app: App[Any]) -> ColorDepth:
-    """The depth that an app paints for; an app of tests or of the browser has all colors."""
+    """The depth that an app paints for; apps in tests and in the browser have all colors."""
     found: ColorDepth = getattr(app, "color_depth", "truecolor")
     return found
 
@@ -92,7 +92,7 @@ _STEPS_NEAR = tuple(sorted(range(6), key=lambda step: abs(_STEPS[step] - value))
 
 
 def rgb_of(index: int) -> int:
-    """The color of an entry from 16 on, which are the same in every terminal."""
+    """The color of a palette entry. From 16 on, entries are the same in every terminal."""
     if index >= 232:
         return 0x010101 * (8 + 10 * (index - 232))
     red, green, blue = (index - 16) // 36, (index - 16) // 6 % 6, (index - 16) % 6
@@ -101,7 +101,7 @@ def rgb_of(index: int) -> int:
 
 @lru_cache(maxsize=8192)
 def nearest(rgb: int) -> int:
-    """The nearest entry from 16 on: one of the color cube or of the grays."""
+    """The nearest palette entry in the color cube or among the grays."""
     red, green, blue = rgb >> 16, rgb >> 8 & 255, rgb & 255
     steps = product(_STEPS_NEAR[red], _STEPS_NEAR[green], _STEPS_NEAR[blue])
     in_cube = [16 + 36 * one + 6 * two + three for one, two, three in steps]
@@ -110,13 +110,13 @@ def nearest(rgb: int) -> int:
 
 
 def _distance(one: int, other: int) -> int:
-    """How different two colors look; a change of hue counts in addition, or a faded amber would be olive."""
+    """How different two colors look. A change of hue counts extra: a faded amber would become olive."""
     red, green, blue = ((one >> shift & 255) - (other >> shift & 255) for shift in (16, 8, 0))
     return 2 * red * red + 4 * green * green + 3 * blue * blue + (red - green) ** 2 + (green - blue) ** 2
 
 
 def rounded(color: RichColor | None) -> RichColor | None:
-    """The nearest entry for a color by its parts; others stay as they are."""
+    """The nearest palette entry for an RGB color; other colors stay as they are."""
     if color is None or color.triplet is None:
         return color
     red, green, blue = color.triplet
@@ -129,7 +129,7 @@ def _rounded_style(style: Style) -> Style:
 
 
 class Nearest256(LineFilter):
-    """Rounds what widgets paint, blends of a scrim included."""
+    """Rounds everything that widgets paint, including what a scrim blends."""
 
     def apply(self, segments: list[Segment], background: Color) -> list[Segment]:
         return [

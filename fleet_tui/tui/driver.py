@@ -44,7 +44,7 @@ READ_SIZE = 65536
 LEAVE_SECONDS = 1.0
 """How long the driver waits at the end for a host that does not read."""
 SWITCH_SECONDS = 0.001
-"""How long the thread that reads the host waits for the interpreter while another one computes; Python's own is 5 ms."""
+"""How long the thread that reads the host waits for the interpreter lock; Python's default is 5 ms."""
 BACKLOG = 1 << 18
 """Bytes buffered for the host before whole frames are dropped."""
 
@@ -94,7 +94,7 @@ class FleetDriver(LinuxDriver):
         self.cursor = ""
         """The sequence that places the hardware cursor; empty while it is hidden."""
         self._cursor_color = ""
-        """As #rrggbb; empty for the host's own, which may be that of the background."""
+        """As #rrggbb; empty for the host's own color, which may be that of the background."""
 
     # output
 
@@ -144,7 +144,7 @@ class FleetDriver(LinuxDriver):
         self._set_cursor(f"\x1b[{shape} q\x1b[{y + 1};{x + 1}H\x1b[?25h")
 
     def color_cursor(self, color: str) -> None:
-        """Give the cursor a color, or with none the host's own."""
+        """Give the cursor a color, or the host's own if the color is empty."""
         if color != self._cursor_color:
             self._cursor_color = color
             self.write(f"\x1b]12;{color}\x1b\\" if color else HOST_CURSOR_COLOR)

@@ -65,7 +65,7 @@ class HostedApp(App[ReturnType]):
 
     @property
     def available_themes(self) -> dict[str, Theme]:
-        """Without those whose tints would all round to a few colors."""
+        """Without the themes whose tints would all round to a few colors."""
         found = super().available_themes
         if getattr(self, "color_depth", "truecolor") in ("16", "none"):
             return {name: theme for name, theme in found.items() if theme.ansi}

@@ -139,7 +139,7 @@ def of_config(table: Mapping[str, Sequence[str]]) -> Keymap:
 
 
 def problems(table: Mapping[str, Sequence[str]]) -> list[str]:
-    """Everything that is wrong with a [keys] table, one line each."""
+    """All errors in a [keys] table, one line each."""
     try:
         return [problem.message for problem in _problems(_with_preset(table))]
     except UsageError as error:

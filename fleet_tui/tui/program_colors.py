@@ -1,8 +1,8 @@
 """The colors that programs in panes are painted in.
 
-A program's default colors are the theme's, so that a light theme in a dark terminal is light everywhere. Its own sixteen
-colors come from a table for dark or light themes; a program that paints for the other kind of background is made
-readable. Themes that follow the terminal leave all of that to the host.
+A program's default colors are those of the theme, so that a light theme in a dark terminal is light everywhere. Its sixteen
+colors come from a table for dark or for light themes. Text that was chosen for the other kind of background gets enough
+contrast. Themes that follow the terminal leave all of this to the host.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from fleet_tui.terminal.cells import TRUECOLOR
 from fleet_tui.tui.color_depth import nearest, rgb_of
 
 QUIET = 0.62
-"""How much of a dimmed text is left over its background."""
+"""The share of its own color that dimmed text keeps; the rest is its background."""
 READABLE = 3.0
-"""The contrast that text is brought to where it has too little."""
+"""The contrast that text with too little of it is raised to."""
 LEAST_ON_DARK, LEAST_ON_LIGHT = 1.5, 2.2
-"""The contrast below which text was painted for another background; faint ornaments on dark ones have little more."""
+"""Below this contrast, text was meant for another background; faint ornaments on dark ones have barely more."""
 
 _DARK_TEXT = (
     0x5F6878, 0xF2777A, 0x8CCF7E, 0xE6C15C, 0x7AA7F7, 0xC792EA, 0x5FC9D6, 0xC3C9D4,
@@ -43,7 +43,7 @@ _LIGHT_FILL = (
 
 @dataclass(frozen=True, slots=True)
 class ProgramColors:
-    """The colors of one theme. Colors are 0xRRGGBB here, and as a screen has them in arguments."""
+    """The colors of one theme. Fields are 0xRRGGBB; arguments are colors as a screen encodes them."""
 
     foreground: int
     background: int
@@ -52,7 +52,7 @@ class ProgramColors:
     """The host has 256 colors."""
 
     def pair(self, foreground: int, background: int, *, is_dim: bool, is_fixed: bool) -> tuple[Color, Color]:
-        """What a text and its background are painted in; fixed ones can be blended."""
+        """The colors of a text and its background. Fixed ones are RGB and can be blended."""
         ground = self.background if background < 0 else self._rgb(background, self._fill)
         ink = self._ink(foreground, background, ground)
         if is_dim:
@@ -89,7 +89,7 @@ class ProgramColors:
         return self._readable(ink, ground) if contrast(ink, ground) < least else ink
 
     def _readable(self, ink: int, ground: int) -> int:
-        """Take in as much of the theme's own text color as it needs."""
+        """Mix in as much of the theme's text color as readability needs."""
         mixed = (_blend(ink, self.foreground, part / 10) for part in range(1, 10))
         return next((one for one in mixed if contrast(one, ground) >= READABLE), self.foreground)
 
@@ -106,7 +106,7 @@ class ProgramColors:
         return _entry(nearest(rgb)) if self.is_rounded else _fixed(rgb)
 
     def underline(self, color: int) -> int:
-        """The color of an underline as the host is told it."""
+        """The color of an underline, encoded for the host."""
         if color & TRUECOLOR or 0 <= color < 16:
             rgb = self._rgb(color, self._text)
             return nearest(rgb) if self.is_rounded else TRUECOLOR | rgb
@@ -114,7 +114,7 @@ class ProgramColors:
 
 
 def ink_on(background: int) -> int:
-    """Black or white for default text on a color that a host of sixteen has to round: its own text may be either."""
+    """Black or white for default text on a color that a host with 16 colors rounds: its own text may be either."""
     if background < 16:
         return -1
     rgb = background & 0xFFFFFF if background & TRUECOLOR else rgb_of(background)

@@ -1,6 +1,6 @@
-"""Two themes of ours for each depth of color, and the roles that every theme gets, mixed from its own colors.
+"""Our two themes for each color depth, and the color roles of every theme, mixed from its own colors.
 
-Roles carry meaning (LIST is muted, what needs a person is warning); no other module names a color.
+A role has a meaning (LIST is muted, what needs the user is a warning); no other module names a color.
 """
 
 from __future__ import annotations
@@ -124,18 +124,18 @@ _LIGHT_256 = Theme(
         "text-primary-past": "#afd7ff #87afff #5f87ff #005fd7",
     },
 )
-"""Every value is an entry of the 256 colors, chosen by eye: rounded, the surfaces of our themes would be one black, and
-their tints gray or blue. `past` is the fading of a graph, the oldest first."""
+"""Every value is one of the 256 colors, chosen by eye: rounding would turn all surfaces of our themes into one black, and
+their tints into gray or blue. `past` has the faded colors of a graph, the oldest first."""
 
 
 def ours(depth: ColorDepth) -> tuple[Theme, ...]:
-    """Our themes, under their own names, for a host with so many colors."""
+    """Our themes, under their usual names, for a host of this color depth."""
     if depth == "256":
         return _DARK_256, _LIGHT_256
     if depth == "truecolor":
         return OURS
     return (
-        # A plain blue is hardly readable on black in many terminals.
+        # In many terminals, plain blue on black is hardly readable.
         replace(_ansi("ansi-dark"), name=DARK.name, primary="ansi_bright_blue"),
         replace(_ansi("ansi-light"), name=LIGHT.name),
     )
@@ -166,7 +166,7 @@ def roles(theme: Theme) -> dict[str, str]:
 
 
 def program_colors(theme: Theme, depth: ColorDepth) -> ProgramColors | None:
-    """What programs in panes are painted in; None where the theme follows the host."""
+    """The colors for programs in panes; None if the theme follows the host."""
     if theme.ansi:
         return None
     background, foreground, _accent, is_dark = _key(theme)
@@ -174,7 +174,7 @@ def program_colors(theme: Theme, depth: ColorDepth) -> ProgramColors | None:
 
 
 def cursor_color(theme: Theme, depth: ColorDepth) -> str:
-    """What a cursor is visible in; empty where the theme follows the host."""
+    """A visible color for the cursor; empty if the theme follows the host."""
     colors = program_colors(theme, depth)
     return f"#{colors.foreground:06x}" if colors is not None and depth in ("truecolor", "256") else ""
 

@@ -1,4 +1,4 @@
-"""Ask the tmux that the dashboard runs in. It may not answer, so it gets little time and nothing depends on it."""
+"""Query the tmux that the dashboard runs in. It may not answer, so the timeout is short and nothing depends on it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ def is_around(environment: Mapping[str, str]) -> bool:
 
 
 def ask(environment: Mapping[str, str], question: str) -> str:
-    """What a format of tmux stands for, such as "#{set-clipboard}"; empty if it does not say."""
+    """The value of a tmux format, such as "#{set-clipboard}"; empty if tmux does not answer."""
     try:
         done = subprocess.run(
             ["tmux", "display-message", "-p", question],

@@ -93,11 +93,11 @@ class DashboardWorker:
             found.close()
 
     def _answer(self, call: WorkerCall) -> None:
-        def tell(agent: Agent, progress: LaunchProgress) -> None:
+        def report(agent: Agent, progress: LaunchProgress) -> None:
             self.send(LaunchStep(call.number, agent, progress.step, progress.note))
 
         try:
-            value = calls.run(self._fleet(), call.verb, call.arguments, call.options, tell)
+            value = calls.run(self._fleet(), call.verb, call.arguments, call.options, report)
             self.send(WorkerAnswer(call.number, value))
         except FleetError as error:
             kind, exit_code = type(error).__name__, error.exit_code

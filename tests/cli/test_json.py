@@ -17,14 +17,14 @@ from fleet_tui import paths
 from fleet_tui.cli.group import cli as group
 from fleet_tui.fleet import Fleet
 from fleet_tui.permissions.decision_log import LoggedDecision
-from tests.agent_pool import AgentPool, module_pool, pool
+from tests.agent_pool import AgentPool, fleet, module_pool, pool
 from tests.cli.commands import Cli, all_commands, cli
 from tests.conftest import git
 from tests.holder.holders import wait_until
 from tests.places import REPOSITORY
 from tests.prompting.asking_agents import asking
 
-__all__ = ["cli", "module_pool", "pool"]
+__all__ = ["cli", "fleet", "module_pool", "pool"]
 
 PAGE = (REPOSITORY / "docs" / "json.md").read_text(encoding="utf-8")
 WITHOUT = {
@@ -147,11 +147,6 @@ def project(pool: AgentPool) -> Path:
     paths.user_profiles().mkdir(parents=True, exist_ok=True)
     (paths.user_profiles() / "minting.toml").write_text(MINTING)
     return pool.project
-
-
-@pytest.fixture
-def fleet(pool: AgentPool) -> Fleet:
-    return pool.fleet
 
 
 @pytest.fixture

@@ -15,24 +15,14 @@ from fleet_tui import paths
 from fleet_tui.fleet import Fleet
 from fleet_tui.holder.prompts.reasons import SAYS_NOTHING
 from fleet_tui.models import Agent, Status
-from tests.agent_pool import AgentPool, module_pool, pool
+from tests.agent_pool import AgentPool, fleet, module_pool, pool, project
 from tests.cli.commands import Cli, cli, prints
 from tests.holder.holders import wait_until
 from tests.prompting.asking_agents import COMMAND, asking, written
 
-__all__ = ["cli", "module_pool", "pool"]
+__all__ = ["cli", "fleet", "module_pool", "pool", "project"]
 
 CALM = "echo ready; exec cat"
-
-
-@pytest.fixture
-def project(pool: AgentPool) -> Path:
-    return pool.project
-
-
-@pytest.fixture
-def fleet(pool: AgentPool) -> Fleet:
-    return pool.fleet
 
 
 def ended(pool: AgentPool) -> Agent:

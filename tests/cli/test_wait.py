@@ -3,29 +3,18 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 
 import pytest
 
-from tests.agent_pool import AgentPool, module_pool, pool
+from tests.agent_pool import AgentPool, fleet, module_pool, pool, project
 from tests.cli.commands import Cli, cli
 from tests.cli.reporting_agents import ended, exit_with, report, reporting
 from tests.holder.holders import wait_until
 from tests.scripted import start_cli
 
-__all__ = ["cli", "module_pool", "pool"]
+__all__ = ["cli", "fleet", "module_pool", "pool", "project"]
 
 SECONDS = "20"
-
-
-@pytest.fixture
-def project(pool: AgentPool) -> Path:
-    return pool.project
-
-
-@pytest.fixture
-def fleet(pool: AgentPool) -> object:
-    return pool.fleet
 
 
 def test_an_idle_agent_is_not_waited_for(cli: Cli, pool: AgentPool) -> None:

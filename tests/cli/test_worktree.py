@@ -6,25 +6,12 @@ import shutil
 import subprocess
 from pathlib import Path
 
-import pytest
-
-from fleet_tui.fleet import Fleet
-from tests.agent_pool import AgentPool, module_pool, pool
+from tests.agent_pool import AgentPool, fleet, module_pool, pool, project
 from tests.cli.commands import FLEET, Cli, cli
 from tests.conftest import processes_of
 from tests.terminal.host_terminal import Host
 
-__all__ = ["cli", "module_pool", "pool"]
-
-
-@pytest.fixture
-def project(pool: AgentPool) -> Path:
-    return pool.project
-
-
-@pytest.fixture
-def fleet(pool: AgentPool) -> Fleet:
-    return pool.fleet
+__all__ = ["cli", "fleet", "module_pool", "pool", "project"]
 
 
 def test_path_leads_into_a_worktree_of_a_running_or_ended_agent(cli: Cli, pool: AgentPool) -> None:

@@ -7,6 +7,7 @@ from typing import get_args
 
 import pytest
 
+from fleet_tui.cli.group import MODULES
 from fleet_tui.config.kinds import NOTIFY_EVENTS
 from fleet_tui.faces.wording import SOURCE_WORDS, STATUS_LOOKS, source_words, word
 from fleet_tui.models import ENDED, NOTICE_KINDS, EvidenceSource, Status
@@ -37,6 +38,11 @@ def test_a_status_that_is_summed_up_with_another_is_summed_up_with_one_that_stan
 
 def test_what_needs_an_answer_needs_a_look() -> None:
     assert all(look.needs_look for look in STATUS_LOOKS.values() if look.needs_answer)
+
+
+def test_there_is_a_command_for_every_status_that_needs_a_look() -> None:
+    assert all(bool(look.remedy) == look.needs_look for look in STATUS_LOOKS.values())
+    assert {look.remedy for look in STATUS_LOOKS.values()} <= {"", *MODULES}
 
 
 @pytest.mark.parametrize("status", list(Status))

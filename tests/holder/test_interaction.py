@@ -42,20 +42,20 @@ class Table:
         self.hooks = folder / "hooks"
         self.screen = Screen(60, 12)
         self.typed: list[bytes] = []
-        self.told: list[dict[str, Any]] = []
+        self.published: list[dict[str, Any]] = []
         self.said: list[dict[str, Any]] = []
         spec = RunSpec(
             "agent", 1, str(folder), str(folder), "", ("true",), str(folder), {},
             signals=rules.to_plain(), settings=RunSettings(policy=policy or {}),
         )  # fmt: skip
-        self.interaction = Interaction(spec, self.screen, self._type, self._tell)
+        self.interaction = Interaction(spec, self.screen, self._type, self._publish)
 
     def _type(self, data: bytes) -> bool:
         self.typed.append(data)
         return True
 
-    def _tell(self, kind: str, **fields: Any) -> None:
-        self.told.append({"kind": kind, **fields})
+    def _publish(self, kind: str, **fields: Any) -> None:
+        self.published.append({"kind": kind, **fields})
 
     def shows(self, *lines: str) -> None:
         self.screen.feed(b"\x1b[2J\x1b[H" + "\r\n".join(lines).encode())
@@ -101,7 +101,7 @@ def test_a_request_that_the_rules_decide_is_not_shown_as_a_question(folder: Path
 
     assert os.read(reader, 100) == b"{yes}\n"
     os.close(reader)
-    assert all(event.get("status") != "blocked" for event in table.told)
+    assert all(event.get("status") != "blocked" for event in table.published)
 
 
 def test_a_denial_by_the_rules_tells_the_rule_as_json_and_does_not_interrupt(folder: Path) -> None:
@@ -129,7 +129,7 @@ def test_a_request_that_no_rule_can_read_is_asked(folder: Path, path: str) -> No
     table.hears()
     table.tick()
 
-    assert table.told[-1]["status"] == "blocked"
+    assert table.published[-1]["status"] == "blocked"
 
 
 def test_a_decision_for_a_killed_hook_is_not_retried_forever(folder: Path) -> None:
@@ -177,7 +177,7 @@ def test_an_event_reported_before_a_restart_is_not_reported_again(folder: Path) 
     table.interaction.begin(restarted=True)
 
     assert table.interaction.status().status is Status.DONE
-    assert table.told == []
+    assert table.published == []
 
 
 def test_a_receipt_written_but_not_reported_before_a_restart_is_reported(folder: Path) -> None:
@@ -191,7 +191,7 @@ def test_a_receipt_written_but_not_reported_before_a_restart_is_reported(folder:
 
     table.interaction.begin(restarted=True)
 
-    told = {event["prompt"]: event["state"] for event in table.told if event["kind"] == "receipt"}
+    told = {event["prompt"]: event["state"] for event in table.published if event["kind"] == "receipt"}
     assert told == {"p0": "answered", "p1": "accepted"}
 
 
@@ -212,7 +212,7 @@ def test_a_report_read_but_not_applied_before_a_restart_is_read_again(
     table.tick()
 
     assert table.interaction.status().status is status
-    assert [event["status"] for event in table.told] == ([] if status is Status.WORKING else ["idle"])
+    assert [event["status"] for event in table.published] == ([] if status is Status.WORKING else ["idle"])
 
 
 # ── its input box ──
@@ -242,9 +242,9 @@ def test_a_program_that_waits_without_its_box_is_in_a_menu_with_its_choices(fold
     for later in (0.3, 0.6, 1.2, 1.8):
         table.tick(later)
 
-    told = table.interaction.status()
-    assert (told.status, told.detail, told.source) == (Status.BLOCKED, "menu", "screen")
-    assert [(choice.number, choice.label) for choice in told.choices] == [("1", "Default"), ("2", "Opus")]
+    observed = table.interaction.status()
+    assert (observed.status, observed.detail, observed.source) == (Status.BLOCKED, "menu", "screen")
+    assert [(choice.number, choice.label) for choice in observed.choices] == [("1", "Default"), ("2", "Opus")]
 
     table.draws("")
     for later in (2.0, 2.3, 2.6):
@@ -261,7 +261,7 @@ def test_a_redraw_without_the_box_is_no_menu(folder: Path) -> None:
     for later in (0.4, 0.7, 1.5):
         table.tick(later)
 
-    assert all(event.get("status") != "blocked" for event in table.told)
+    assert all(event.get("status") != "blocked" for event in table.published)
 
 
 def test_a_frame_that_is_being_drawn_is_not_looked_at(folder: Path) -> None:
@@ -272,7 +272,7 @@ def test_a_frame_that_is_being_drawn_is_not_looked_at(folder: Path) -> None:
     for later in (0.3, 0.9, 1.8):
         table.tick(later)
 
-    assert all(event.get("status") != "blocked" for event in table.told)
+    assert all(event.get("status") != "blocked" for event in table.published)
 
 
 def test_a_program_whose_box_was_never_seen_is_not_taken_to_be_in_a_menu(folder: Path) -> None:

@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 from fleet_tui.holder.status import StatusJudge
 from fleet_tui.holder.transcript import segments
 from fleet_tui.models import Status
+from fleet_tui.programs.hook_values import HookValue
 from fleet_tui.programs.interaction_rules import InteractionRules
 from fleet_tui.programs.status_rules import KINDS, StatusRule
 from tests.holder.holders import wait_until
@@ -56,6 +57,8 @@ SPEAKING = InteractionRules(
         ),
         StatusRule("over", Status.IDLE, where={"hook_event_name": "Stop"}),
     ),
+    session_hooks=(HookValue({"hook_event_name": "SessionStart"}, "session_id"),),
+    prompt_hooks=(HookValue({"hook_event_name": "UserPromptSubmit"}, "prompt"),),
     free="Something else",
 )
 DIALOG = ["May I touch it?", " ❯ 1. Yes", "   2. No", "   3. Something else"]

@@ -99,6 +99,15 @@ def test_a_program_that_floods_the_pipe_is_ended(tmp_path: Path) -> None:
         assert holder.exit().cause == "kill"
 
 
+def kills_at_once(repository: Path, one: Agent, stopping: subprocess.Popen[str]) -> None:
+    """A kill ends what a stop is still waiting for."""
+    killing = start_cli(repository, "kill", "-f", one.name)
+
+    assert killing.communicate(timeout=SECONDS)[0].startswith(f"{one.name}  killed")
+    stopping.communicate(timeout=SECONDS)
+    assert (killing.returncode, processes_of(one)) == (0, [])
+
+
 @pytest.mark.slow
 def test_kill_ends_what_a_stop_with_a_long_grace_waits_for(
     fleet: Fleet, repository: Path, tmp_path: Path
@@ -110,11 +119,7 @@ def test_kill_ends_what_a_stop_with_a_long_grace_waits_for(
     stopping = start_cli(repository, "stop", "one")
     wait_until(lambda: "no to SIGTERM" in fleet.peek(fleet.find("one")), "the first request")
 
-    killing = start_cli(repository, "kill", "-f", "one")
-
-    assert killing.communicate(timeout=SECONDS)[0].startswith("one  killed")
-    stopping.communicate(timeout=SECONDS)
-    assert (killing.returncode, processes_of(one)) == (0, [])
+    kills_at_once(repository, one, stopping)
 
 
 @pytest.mark.slow
@@ -134,11 +139,7 @@ def test_kill_ends_a_setup_command_that_ignores_the_first_request(
         lambda: fleet.find("one").status is Status.SETUP and not has_unread_requests(lock), "a request"
     )
 
-    killing = start_cli(repository, "kill", "-f", "one")
-
-    assert killing.communicate(timeout=SECONDS)[0].startswith("one  killed")
-    stopping.communicate(timeout=SECONDS)
-    assert (killing.returncode, processes_of(one)) == (0, [])
+    kills_at_once(repository, one, stopping)
 
 
 # ── a store that cannot be written ──────────────────────────────────────────────────────────────────────────────

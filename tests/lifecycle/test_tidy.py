@@ -100,13 +100,17 @@ def test_nothing_leaves_the_trash_for_its_size_within_a_day(fleet: Fleet) -> Non
     assert tidy.too_much(agents, days=0, size=1 << 40, now=time.time() + 1) == agents
 
 
-@pytest.mark.slow
-def test_ignored_files_outlive_their_worktree_until_they_are_too_old(fleet: Fleet, repository: Path) -> None:
+def killed_with_an_ignored_file(fleet: Fleet, repository: Path) -> Agent:
     (repository / ".git" / "info" / "exclude").write_text(".env\n")
     agent = fleet.create("fix", profile="cat")
     (Path(agent.worktree) / ".env").write_text("TOKEN=1")
     fleet.kill([agent], grace=0.2)
-    agent = fleet.store.agents.get(agent.id)
+    return fleet.store.agents.get(agent.id)
+
+
+@pytest.mark.slow
+def test_ignored_files_outlive_their_worktree_until_they_are_too_old(fleet: Fleet, repository: Path) -> None:
+    agent = killed_with_an_ignored_file(fleet, repository)
     assert agent.ended_at is not None
     small = Config(trash_mb=0)
 
@@ -124,11 +128,7 @@ def test_ignored_files_outlive_their_worktree_until_they_are_too_old(fleet: Flee
 
 @pytest.mark.slow
 def test_ignored_files_of_a_worktree_that_is_too_old_are_not_kept(fleet: Fleet, repository: Path) -> None:
-    (repository / ".git" / "info" / "exclude").write_text(".env\n")
-    agent = fleet.create("fix", profile="cat")
-    (Path(agent.worktree) / ".env").write_text("TOKEN=1")
-    fleet.kill([agent], grace=0.2)
-    agent = fleet.store.agents.get(agent.id)
+    agent = killed_with_an_ignored_file(fleet, repository)
 
     tidy.tidy(fleet.store, Config(), now=time.time() + 15 * DAYS)
 

@@ -9,18 +9,13 @@ import pytest
 from fleet_tui.errors import Refused, UsageError
 from fleet_tui.fleet import Fleet
 from fleet_tui.models import Status
-from tests.agent_pool import AgentPool, module_pool, pool
+from tests.agent_pool import AgentPool, fleet, module_pool, pool
 from tests.cli.commands import prints
 from tests.holder.holders import wait_until
 from tests.holder.ordered_program import at_once
 from tests.prompting.asking_agents import asking, written
 
-__all__ = ["module_pool", "pool"]
-
-
-@pytest.fixture
-def fleet(pool: AgentPool) -> Fleet:
-    return pool.fleet
+__all__ = ["fleet", "module_pool", "pool"]
 
 
 def test_a_prompt_is_typed_has_a_receipt_and_outlives_the_agent_in_its_log(pool: AgentPool) -> None:

@@ -257,7 +257,7 @@ def test_an_answer_that_never_ends_does_not_keep_the_keyboard() -> None:
     tokenizer = Tokenizer()
     tokenizer.feed(b"\x1b]11;rgb:00")
     found: list[Token] = []
-    for _ in range(host_input.PATIENCE):
+    for _ in range(host_input.SEQUENCE_FLUSHES):
         found += tokenizer.feed(b"k") + tokenizer.flush()
 
     assert not tokenizer.pending
@@ -319,7 +319,7 @@ def test_a_paste_is_whole_with_any_content_and_any_cut(body: bytes, text: str) -
 def test_a_paste_that_never_ends_is_given_out_in_time() -> None:
     tokenizer = Tokenizer()
     tokenizer.feed(b"\x1b[200~half")
-    found = [token for _ in range(host_input.PASTE_PATIENCE) for token in tokenizer.flush()]
+    found = [token for _ in range(host_input.PASTE_FLUSHES) for token in tokenizer.flush()]
 
     assert found == [Paste("half", b"\x1b[200~half")]
     assert tokenizer.feed(b"x") == [HostKey(key("x", "x"), b"x")]

@@ -218,10 +218,10 @@ def tmux(repository: Path, folder: Path, *, passes: str) -> PtyApp:
 SAYS = "import json, os, sys; fresh = sys.argv[1] + '.new'; open(fresh, 'w').write(json.dumps(sys.argv[2:])); os.replace(fresh, sys.argv[1])"
 
 
-def turning_clock(vigil: Notifications) -> list[float]:
+def turning_clock(notifications: Notifications) -> list[float]:
     """What time it is to the dashboard that watches for its person: the test says so from now on."""
     now = [time.time()]
-    vigil._clock = lambda: now[0]
+    notifications._clock = lambda: now[0]
     return now
 
 

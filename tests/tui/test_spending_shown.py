@@ -76,12 +76,12 @@ def test_only_what_was_spent_today_counts_as_today() -> None:
 
 def test_only_agents_that_printed_something_or_ended_are_looked_at_again(tmp_path: Path) -> None:
     one, two = fleet_states.SMALL.agents[0], fleet_states.SMALL.agents[2]
-    purse = SpendingWatch(lambda: Fleet(tmp_path))
+    watch = SpendingWatch(lambda: Fleet(tmp_path))
 
     def asked(now: float, active: dict[str, float], last: Agent = two) -> list[str]:
-        purse.ask([one, last], active, now)
+        watch.ask([one, last], active, now)
         try:
-            return [agent.id for agent in purse._wanted.get_nowait()]
+            return [agent.id for agent in watch._wanted.get_nowait()]
         except queue.Empty:
             return []
 

@@ -80,7 +80,7 @@ class Prompt:
     """Since when its turn is known to have failed."""
     hindered_at: float | None = None
     """Since when something has delayed it."""
-    told: str = ""
+    reported_reason: str = ""
     """The reason for waiting that was reported last."""
 
     @property

@@ -221,8 +221,8 @@ class PromptQueue:
                 continue
             if prompt is not self._head():
                 prompt.reason = BEHIND
-            if prompt.reason != prompt.told:
-                prompt.told = prompt.reason
+            if prompt.reason != prompt.reported_reason:
+                prompt.reported_reason = prompt.reason
                 steps.append(PromptStep(receipt=prompt.receipt()))
         return steps
 

@@ -57,7 +57,7 @@ class Server:
         self._display = ScreenDisplay(self._screen)
         self._log = ScreenLog(folder, self._screen)
         self._events = EventLog(folder)
-        self._interaction = Interaction(spec, self._screen, self._pty.type, self._tell)
+        self._interaction = Interaction(spec, self._screen, self._pty.type, self._publish)
         self._requests = Requests(
             spec, self._pty, self._display, self._transcript, self._log, self._interaction
         )
@@ -242,7 +242,7 @@ class Server:
         self._interaction.tick(now, is_reading=self._pty.is_read, ended=self._how_ended)
         self._judged = self._output.offset
 
-    def _tell(self, kind: str, **data: object) -> None:
+    def _publish(self, kind: str, **data: object) -> None:
         """Log an event and send it to all clients."""
         at = time.time()
         if kind == "status":

@@ -1,8 +1,8 @@
-"""Read and record a program's output, and under a flood go on with that in a thread while the emulator works.
+"""Read and record a program's output; under a flood, keep reading in a thread while the emulator works.
 
-The kernel hands out four kilobytes of a terminal at a time, and fetches the next ones only after a reader came: reading
-takes as long as emulating. The thread works only inside `reading_on`, so that outside of it nothing runs at the same time.
-Not from `threading`, which would cost each keeper and screen server a quarter of a megabyte.
+The kernel returns at most four kilobytes of a terminal per read, and gets the next ones only after that: reading takes as
+long as emulating. The thread runs only inside `reading_on`; otherwise nothing runs concurrently. It does not come from
+`threading`, which would cost each keeper and screen server a quarter of a megabyte.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from fleet_tui.holder.transcript.segments import Transcript
 FLOOD_BYTES = READ_SIZE // 4
 """Output of at least this size is probably followed by more."""
 PAUSE_SECONDS = 0.0002
-"""How long the thread waits for more output before it looks whether it is to stop."""
+"""How long the thread waits for more output before it checks whether to stop."""
 
 
 class ReadAhead:
-    """Hands out output in order, all of it recorded; at most one piece is read ahead of what was handed out."""
+    """Returns output in order, all of it recorded; reads ahead by at most one piece."""
 
     def __init__(self, pty: Pty, transcript: Transcript) -> None:
         self._pty = pty
@@ -35,12 +35,12 @@ class ReadAhead:
 
     @property
     def has_more(self) -> bool:
-        """Whether output has been read that is not handed out yet."""
+        """Whether there is output that was read ahead and not returned yet."""
         return bool(self._ahead)
 
     @property
     def offset(self) -> int:
-        """The transcript's offset up to which output has been handed out."""
+        """The offset in the transcript up to which output was returned."""
         return self._transcript.end - len(self._ahead)
 
     def next(self) -> bytes:

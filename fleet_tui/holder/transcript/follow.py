@@ -96,8 +96,8 @@ class Follower:
 class ShownLines:
     """Screen lines already printed, which are skipped when they scroll away and appear in the log."""
 
-    PATIENCE = 5
-    """After this many looks at a screen with nothing in common, it counts as redrawn."""
+    REDRAWN_AFTER = 5
+    """After this many reads of a screen with nothing in common, it counts as redrawn."""
 
     def __init__(self) -> None:
         self._printed: list[str] = []
@@ -116,7 +116,7 @@ class ShownLines:
                 self._printed += fresh
                 return fresh
         self._strange += 1
-        if self._strange < self.PATIENCE:
+        if self._strange < self.REDRAWN_AFTER:
             return []
         self._strange = 0
         fresh = [row for row in rows if row not in self._printed]

@@ -77,7 +77,10 @@ def _listening(
         environment[stream.password] = password
     args = tuple(part.replace("{port}", str(port)) for part in stream.args)
     connection = {"port": port, "path": stream.path, "user": stream.user, "password": password}
-    return (intent.argv[0], *args, *intent.argv[1:]), connection | {"catch_up": dict(stream.catch_up)}
+    return (intent.argv[0], *args, *intent.argv[1:]), connection | {
+        "catch_up": dict(stream.catch_up),
+        "schema": stream.schema,
+    }
 
 
 def _free_port() -> int:

@@ -1,1 +1,1 @@
-"""Claude Code: readers of its event stream, its records and its hooks."""
+"""Claude Code: readers of its event stream and its records."""

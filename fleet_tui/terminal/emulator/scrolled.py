@@ -13,8 +13,8 @@ from fleet_tui.terminal.emulator.native import is_wrapped, lib, new, number, pla
 
 # Sequences that make rows unreachable: full reset, erase of the scrollback, alternate screen.
 _TAKES_HISTORY = re.compile(rb"\x1b(?:c|\[(?:3J|\?(?:\d+;)*(?:47|1047|1049)h))")
-# Much faster to search: only the shortest begins with an escape, as every color does, too. A single byte is found by far
-# the fastest.
+# These are much faster to search for: of the sequences, only the shortest begins with an escape, which every color does too.
+# A single byte is the fastest to find.
 _HINTS = tuple(
     (first, re.compile(hint))
     for first, hint in (

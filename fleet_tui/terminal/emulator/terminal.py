@@ -82,36 +82,36 @@ class _Callbacks:
         self._version = characters(b"fleet-tui")
         self._accepted = sized("GhosttyClipboardWriteReply")
         self._callbacks = [
-            self._listen(terminal, option, kind, heard)
-            for option, kind, heard in (
-                (lib.GHOSTTY_TERMINAL_OPT_WRITE_PTY, "WritePty", self._heard_reply),
+            self._register(terminal, option, kind, function)
+            for option, kind, function in (
+                (lib.GHOSTTY_TERMINAL_OPT_WRITE_PTY, "WritePty", self._on_reply),
                 (lib.GHOSTTY_TERMINAL_OPT_XTVERSION, "Xtversion", self._asked_version),
                 (lib.GHOSTTY_TERMINAL_OPT_SIZE, "Size", self._asked_size),
-                (lib.GHOSTTY_TERMINAL_OPT_UNKNOWN_SEQUENCE, "UnknownSequence", self._heard_unknown),
-                (lib.GHOSTTY_TERMINAL_OPT_BELL, "Bell", self._heard_bell),
-                (lib.GHOSTTY_TERMINAL_OPT_TITLE_CHANGED, "TitleChanged", self._heard_title),
+                (lib.GHOSTTY_TERMINAL_OPT_UNKNOWN_SEQUENCE, "UnknownSequence", self._on_unknown),
+                (lib.GHOSTTY_TERMINAL_OPT_BELL, "Bell", self._on_bell),
+                (lib.GHOSTTY_TERMINAL_OPT_TITLE_CHANGED, "TitleChanged", self._on_title),
                 (
                     lib.GHOSTTY_TERMINAL_OPT_DESKTOP_NOTIFICATION,
                     "DesktopNotification",
-                    self._heard_notification,
+                    self._on_notification,
                 ),
-                (lib.GHOSTTY_TERMINAL_OPT_PROGRESS_REPORT, "ProgressReport", self._heard_progress),
-                (lib.GHOSTTY_TERMINAL_OPT_CLIPBOARD_WRITE, "ClipboardWrite", self._heard_copy),
+                (lib.GHOSTTY_TERMINAL_OPT_PROGRESS_REPORT, "ProgressReport", self._on_progress),
+                (lib.GHOSTTY_TERMINAL_OPT_CLIPBOARD_WRITE, "ClipboardWrite", self._on_copy),
             )
         ]
 
     @staticmethod
-    def _listen(terminal: Any, option: int, kind: str, heard: Any) -> Any:
-        listening = callback(kind, heard)
-        demand(lib.ghostty_terminal_set(terminal, option, listening), f"listen for {kind}")
-        return listening
+    def _register(terminal: Any, option: int, kind: str, function: Any) -> Any:
+        registered = callback(kind, function)
+        demand(lib.ghostty_terminal_set(terminal, option, registered), f"listen for {kind}")
+        return registered
 
     def _add(self, note: Note) -> None:
         if isinstance(note, _LAST_WINS) and self.notes and type(self.notes[-1]) is type(note):
             self.notes.pop()
         self.notes.append(note)
 
-    def _heard_reply(self, _terminal: Any, _user: Any, data: Any, length: int) -> None:
+    def _on_reply(self, _terminal: Any, _user: Any, data: Any, length: int) -> None:
         self.replies.append(bytes(ffi.buffer(data, length)))
 
     def _asked_version(self, _terminal: Any, _user: Any) -> Any:
@@ -122,7 +122,7 @@ class _Callbacks:
         out.cell_width, out.cell_height = CELL_PIXELS
         return True
 
-    def _heard_unknown(self, _terminal: Any, _user: Any, sequence: Any) -> None:
+    def _on_unknown(self, _terminal: Any, _user: Any, sequence: Any) -> None:
         if sequence.tag != lib.GHOSTTY_TERMINAL_UNKNOWN_SEQUENCE_OSC or sequence.value.osc.truncated:
             return
         number, _, payload = content(sequence.value.osc.content).partition(b";")
@@ -134,20 +134,20 @@ class _Callbacks:
         else:
             self._add(ProgramStatus(payload.decode("utf-8", "replace")))
 
-    def _heard_bell(self, _terminal: Any, _user: Any) -> None:
+    def _on_bell(self, _terminal: Any, _user: Any) -> None:
         self._add(Bell())
 
-    def _heard_title(self, terminal: Any, _user: Any) -> None:
+    def _on_title(self, terminal: Any, _user: Any) -> None:
         self._add(Title(title(terminal)))
 
-    def _heard_notification(self, _terminal: Any, _user: Any, notification: Any) -> None:
+    def _on_notification(self, _terminal: Any, _user: Any, notification: Any) -> None:
         self._add(Notification(one_line(notification.title), one_line(notification.body)))
 
-    def _heard_progress(self, _terminal: Any, _user: Any, report: Any) -> None:
+    def _on_progress(self, _terminal: Any, _user: Any, report: Any) -> None:
         if report.state < len(_PROGRESS):
             self._add(ProgressBar(_PROGRESS[report.state], report.progress if report.progress >= 0 else None))
 
-    def _heard_copy(self, _terminal: Any, _user: Any, write: Any) -> None:
+    def _on_copy(self, _terminal: Any, _user: Any, write: Any) -> None:
         for index in range(write.contents_len):
             if content(write.contents[index].mime) == b"text/plain":
                 self._add(Clipboard(content(write.contents[index].data).decode("utf-8", "replace")))

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 from fleet_tui import selection
 from fleet_tui.errors import FleetError
+from fleet_tui.fleet.editor import editor
 from fleet_tui.models import Agent
-from fleet_tui.system.editor import editor
 from fleet_tui.tui.dashboard import shell_program
 from fleet_tui.tui.dashboard.display import Display
 from fleet_tui.tui.dashboard.draft_keeper import DraftKeeper

@@ -18,7 +18,7 @@ class DraftKeeper:
         self._drafts = drafts
 
     def offer(self, form: str, dialog: DraftDialog[KeptResult]) -> None:
-        """Let the dialog begin with the draft of a form, and become the draft when it is left."""
+        """Fill the dialog with the draft of a form, and keep its contents as the draft when the user leaves it."""
 
         def left(values: Values | None) -> None:
             if values is None:

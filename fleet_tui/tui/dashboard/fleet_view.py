@@ -93,7 +93,7 @@ class FleetView:
 
     @property
     def pinned_agents(self) -> list[Agent]:
-        """Also those whose batch is folded, or that the filter hides."""
+        """Including those in folded batches, and those that the filter hides."""
         found = (self.by_id(one) for one in self.pinned)
         return [agent for agent in found if agent is not None]
 

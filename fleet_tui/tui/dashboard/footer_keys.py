@@ -69,7 +69,7 @@ class FooterKeys:
         ]
 
     def demo(self) -> str:
-        """What the demo says before the first key."""
+        """What the demo shows until the first key is pressed."""
         answer, begin, help_key = (self._keymap.shown(name) for name in ("answer", "type", "help"))
         return f"demo: press {answer} to answer, {begin} to type, {help_key} for help"
 

@@ -77,7 +77,7 @@ class LayoutActions:
             side.styles.width = min(max(SIDE_LEAST, width - PANES_LEAST), self._side_width or usual)
 
     def toast_room(self) -> ToastRoom:
-        """Over the detail, or where that is not shown over the header: not over a terminal, nor over the list."""
+        """Over the detail if it is shown, else over the header: never over a terminal or the list."""
         side, detail = self._body.query_one("#side"), self._body.query_one("#detail")
         if side.region and detail.region:
             return ToastRoom(

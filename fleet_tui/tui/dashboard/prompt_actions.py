@@ -18,7 +18,7 @@ from fleet_tui.tui.dialogs.queue import QueueDialog, Waiting
 from fleet_tui.tui.widgets.lines import clean
 
 PROMPT = "prompt"
-"""The field of the dialog that has the text."""
+"""The field of the dialog with the text."""
 
 
 class PromptActions:
@@ -56,7 +56,7 @@ class PromptActions:
         form = f"prompt {' '.join(sorted(agent.id for agent in targets))}"
 
         def send(prompt: tuple[str, bool, bool]) -> None:
-            # Until it is sent, it is still a draft.
+            # It stays a draft until it is sent.
             self._drafts.keep(form, {PROMPT: prompt[0]})
             self._requests.start(self._send(form, targets, *prompt))
 

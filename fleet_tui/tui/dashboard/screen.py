@@ -80,7 +80,7 @@ class Dashboard(ErrorBoundary, Screen[None]):
         self._selected_at = 0.0
         self._strange_letters = 0
         self._note = FooterKeys(keymap).demo() if is_demo else ""
-        """In the header: the first keys of the demo, until one is pressed."""
+        """What the header shows in the demo until the first key is pressed."""
         self._hint: Line = ()
         self._bindings = _bindings(keymap)
         display = Display(self, keymap, clock, redraw=self.show, hint=self.show_hint)

@@ -1,7 +1,7 @@
-"""The program behind the shell key: runs a shell in a terminal of its own, which the exit chord leaves.
+"""The program behind the shell key: runs a shell in a pseudo-terminal until it exits or the exit chord is pressed.
 
-The dashboard lends it the host terminal. It is a process of its own because it forks, and imports neither Textual nor the
-rest of the dashboard.
+The dashboard hands over the host terminal meanwhile. This is a separate process because it forks; it imports neither Textual
+nor the rest of the dashboard.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ HANGUP_SECONDS = 2.0
 CANNOT_RUN = 127
 _SCRIPT = "from fleet_tui.tui.dashboard.shell_program import main; main()"
 _NOTICE = "\x1b7\x1b[999;1H\x1b[0;7m {} \x1b[K\x1b[0m\x1b8"
-"""Written over the bottom row, whatever is on the screen; the cursor stays."""
+"""Written over the bottom row; the cursor stays where it is."""
 
 _MODES_OFF = b"\x1b[?1000l\x1b[?1002l\x1b[?1003l\x1b[?1006l\x1b[?2004l\x1b[<u\x1b[?1049l\x1b[?25h\x1b[0m"
-"""What a program that was ended may have left on."""
+"""Resets the modes that an ended program may have left on."""
 
 
 def command(shell: str, name: str, leave: Sequence[str]) -> list[str]:
@@ -54,7 +54,7 @@ def is_chord(event: KeyEvent, chord: str) -> bool:
 
 
 class _Shell:
-    """A shell in a pseudo-terminal as large as the host's, with everything passed on but the exit chord."""
+    """A shell in a pseudo-terminal of the host's size. Everything but the exit chord is passed on."""
 
     def __init__(self, shell: Sequence[str], leave: Sequence[str]) -> None:
         self._leave = leave
@@ -62,7 +62,7 @@ class _Shell:
         self._is_warned = False
         """The chord was pressed while a program ran; the next press counts."""
         self._unread = b""
-        """What was typed and the shell's terminal has no room for."""
+        """Typed bytes that the shell's terminal has no room for yet."""
         self._pid, self._terminal = pty.fork()
         if not self._pid:
             try:
@@ -90,7 +90,7 @@ class _Shell:
         termios.tcsetwinsize(self._terminal, termios.tcgetwinsize(0))
 
     def _pass_on(self) -> None:
-        """Until the shell has ended, the chord was pressed, or the host is gone."""
+        """Copy in both directions until the shell ends, the chord is pressed, or the host is gone."""
         while True:
             seconds = ESCAPE_SECONDS if self._keys.pending else None
             writing = [self._terminal] if self._unread else []
@@ -138,14 +138,14 @@ class _Shell:
                 self._unread = self._unread[os.write(self._terminal, self._unread) :]
 
     def _is_running_something(self) -> bool:
-        """Whether a program of the shell has the terminal, which would be ended with it."""
+        """Whether a program of the shell has the terminal: it would end together with the shell."""
         try:
             return os.tcgetpgrp(self._terminal) != self._pid
         except OSError:
             return False
 
     def _end(self) -> int:
-        """Wait for the shell, which the end of its terminal has hung up."""
+        """Wait for the shell, to which closing its terminal has sent a hangup."""
         deadline = time.monotonic() + HANGUP_SECONDS
         while time.monotonic() < deadline:
             pid, status = os.waitpid(self._pid, os.WNOHANG)

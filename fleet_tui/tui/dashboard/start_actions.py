@@ -202,7 +202,7 @@ class StartActions:
                 found = await self._requests.call(verb, *arguments, on_step=dialog.take, **options)
             except (FleetError, WorkerCrashed):
                 if form is not None:
-                    # The form is closed if the progress was.
+                    # The form closes if the progress dialog was closed.
                     form.on_leave(written)
                 dialog.fail()
                 raise

@@ -6,14 +6,13 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
-from textual import events, on
+from textual import on
 from textual.message import Message
 
 from fleet_tui.errors import FleetError
 from fleet_tui.models import StartPoint
 from fleet_tui.quantities import age
-from fleet_tui.tui.dialogs.dialog import LabeledField
-from fleet_tui.tui.dialogs.picker import Picker, PickerRows
+from fleet_tui.tui.dialogs.picker import Picker, PickerField, PickerRows
 from fleet_tui.tui.widgets.fields import Input
 from fleet_tui.tui.widgets.lines import Line, both_ends, clean, fit
 from fleet_tui.tui.worker_client import WorkerCrashed
@@ -30,7 +29,7 @@ def described(base: StartPoint, now: float) -> str:
     return f"{base.commit[:7]} {clean(base.subject)}, {age(max(0.0, now - base.at))} ago"
 
 
-class BaseField(LabeledField):
+class BaseField(PickerField):
     """A branch, tag or commit; empty for where HEAD is."""
 
     class Known(Message):
@@ -45,13 +44,9 @@ class BaseField(LabeledField):
             self.problem = problem
 
     def __init__(self, usual: str, ask: Ask, now: float) -> None:
-        super().__init__("base", Input(placeholder=usual or "HEAD", id="base"), note="↓ pick")
+        super().__init__("base", Input(placeholder=usual or "HEAD", id="base"))
         self._ask = ask
         self._now = now
-
-    @property
-    def value(self) -> str:
-        return self.query_one(Input).value.strip()
 
     def on_mount(self) -> None:
         self._look("")
@@ -68,20 +63,15 @@ class BaseField(LabeledField):
         try:
             base, size = await self._ask("start_point", name)
         except (FleetError, WorkerCrashed) as error:
-            self._tell(self.Known(name, None, problem=str(error)))
+            self._post_known(self.Known(name, None, problem=str(error)))
             return
         if not name:
             self.query_one(Input).placeholder = f"{clean(base.name) or 'HEAD'}  {described(base, self._now)}"
-        self._tell(self.Known(name, base, size))
+        self._post_known(self.Known(name, base, size))
 
-    def _tell(self, known: Known) -> None:
+    def _post_known(self, known: Known) -> None:
         self.query_one(Input).set_class(known.base is None, "wrong")
         self.post_message(known)
-
-    def on_key(self, event: events.Key) -> None:
-        if event.key == "down":
-            event.stop()
-            self.pick()
 
     def pick(self) -> None:
         """Open the list of branches and tags."""
@@ -93,13 +83,7 @@ class BaseField(LabeledField):
         except (FleetError, WorkerCrashed) as error:
             self.notify(str(error), severity="error")
             return
-        self.app.push_screen(BasePicker(bases, self._now), self._picked)
-
-    def _picked(self, name: str | None) -> None:
-        if name is not None:
-            field = self.query_one(Input)
-            field.value = name
-            field.focus()
+        self.app.push_screen(BasePicker(bases, self._now), self.fill)
 
 
 class BasePicker(Picker[StartPoint]):

@@ -71,7 +71,7 @@ class Dialog(ErrorBoundary, ModalScreen[DialogResult]):
         self.set_class(self.size.height < TINY, "-tiny")
 
     def toast_room(self) -> ToastRoom:
-        """Below the dialog, or above it: never over what it asks."""
+        """Below or above the dialog, never over it."""
         width, height = self.size
         dialog = self.query_one("#dialog").region
         below = min(TOAST_ROWS, height - dialog.bottom)

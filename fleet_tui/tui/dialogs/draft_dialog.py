@@ -1,4 +1,4 @@
-"""The base of dialogs in which text is written: leaving one keeps its contents, and opening it shows them again."""
+"""A dialog with text fields that keeps their contents when the user leaves it, and restores them when it opens again."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class DraftDialog(Dialog[DialogResult]):
     _blank: Values = {}  # noqa: RUF012 - replaced, never changed
     """The values of the form as it opens without a draft."""
     _other: Values = {}  # noqa: RUF012 - replaced, never changed
-    """What the key that clears the draft brings: the blank form, or what was cleared."""
+    """What the key that clears the draft switches to: the blank form, or what it cleared."""
     _is_cleared = False
     _has_begun = False
 

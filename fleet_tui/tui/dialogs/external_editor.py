@@ -11,7 +11,7 @@ from typing import Any
 from textual.app import App, SuspendNotSupported
 
 from fleet_tui.errors import FleetError
-from fleet_tui.system.editor import editor
+from fleet_tui.fleet.editor import editor
 
 _ADVICE = "set EDITOR to an editor that is installed, and open fleet-tui again"
 

@@ -30,7 +30,7 @@ from fleet_tui.tui.widgets.stepper import Stepper
 MOST = names.MAX_COUNT
 USUAL = 3
 OTHER_LINES, OTHER_LINES_LOW = 22, 13
-"""Lines of the dialog without the rows of profiles, and the same in a low terminal."""
+"""Lines of the dialog besides the rows of profiles; the second value is for a low terminal."""
 MOST_ROWS, LEAST_ROWS = 12, 3
 
 
@@ -84,7 +84,7 @@ class FanOutDialog(Form):
         self._fit_profiles()
 
     def _fit_profiles(self) -> None:
-        """As many rows as leave room for the other fields; the rest is scrolled to."""
+        """As many rows as fit beside the other fields; the user scrolls to the rest."""
         others = OTHER_LINES_LOW if self.size.height < LOW else OTHER_LINES
         rows = min(len(all_profiles(self._project)), MOST_ROWS, self.size.height - others)
         self.query_one(ProfileMix).styles.height = HEAD_LINES + max(LEAST_ROWS, rows)
@@ -123,7 +123,7 @@ class FanOutDialog(Form):
         self._preview()
 
     def values(self) -> Values:
-        """The profiles count only if they were chosen: the default may be another one next time."""
+        """Keep the profiles only if the user chose them: the default may change."""
         count, mix = self.query_one("#count", Stepper).value, self.query_one(ProfileMix)
         chosen = {"mix": [list(one) for one in mix.counts]} if mix.is_chosen else {}
         number = {"count": count} if count != USUAL else {}
@@ -132,7 +132,7 @@ class FanOutDialog(Form):
     def fill(self, values: Values) -> None:
         super().fill(values)
         count, mix = self.query_one("#count", Stepper), self.query_one(ProfileMix)
-        # The draft may be of another version.
+        # Another version may have written the draft.
         with contextlib.suppress(TypeError, ValueError):
             mix.set_counts([(str(name), int(number)) for name, number in values.get("mix", [])])
             count.value = max(1, min(MOST, int(values.get("count", USUAL))))

@@ -1,4 +1,4 @@
-"""A dialog that lists what a field may hold: typing filters, Enter takes the selected one or what was written."""
+"""A dialog that lists the values of a field: typing filters, Enter takes the selected item or the typed text."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from textual import events, on
 from textual.message import Message
 from textual.widget import Widget
 
-from fleet_tui.tui.dialogs.dialog import Dialog
+from fleet_tui.tui.dialogs.dialog import Dialog, LabeledField
 from fleet_tui.tui.widgets.fields import Input
 from fleet_tui.tui.widgets.lines import Line, LineView
 
@@ -19,7 +19,7 @@ Item = TypeVar("Item")
 
 
 class PickerRows(LineView, Generic[Item]):
-    """The items that match, one of them selected."""
+    """The items that match the filter; one of them is selected."""
 
     class Clicked(Message):
         def __init__(self, name: str) -> None:
@@ -35,7 +35,7 @@ class PickerRows(LineView, Generic[Item]):
         self._wanted = ""
 
     def name_of(self, item: Item) -> str:
-        """What the field gets."""
+        """The text for the field."""
         raise NotImplementedError
 
     def words_of(self, item: Item) -> str:
@@ -91,7 +91,7 @@ class PickerRows(LineView, Generic[Item]):
 
 
 class Picker(Dialog[str], Generic[Item]):
-    """Returns the name of an item, or what was written."""
+    """Returns the name of an item, or the typed text."""
 
     placeholder = "type to filter"
 
@@ -138,3 +138,30 @@ class Picker(Dialog[str], Generic[Item]):
     @on(PickerRows.Clicked)
     def _clicked(self, event: PickerRows.Clicked) -> None:
         self.dismiss(event.name)
+
+
+class PickerField(LabeledField):
+    """A field to type into, or to fill from a picker that the down key opens."""
+
+    def __init__(self, label: str, field: Input) -> None:
+        super().__init__(label, field, note="↓ pick")
+
+    @property
+    def value(self) -> str:
+        return self.query_one(Input).value.strip()
+
+    def pick(self) -> None:
+        """Open the picker, and pass its result to `fill`."""
+        raise NotImplementedError
+
+    def fill(self, name: str | None) -> None:
+        """Take what the picker returned; None leaves the field as it is."""
+        if name is not None:
+            field = self.query_one(Input)
+            field.value = name
+            field.focus()
+
+    def on_key(self, event: events.Key) -> None:
+        if event.key == "down":
+            event.stop()
+            self.pick()

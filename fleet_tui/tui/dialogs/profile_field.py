@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from textual import events
-
 from fleet_tui.fleet.profiles import AgentProgram
 from fleet_tui.fleet.project_info import ProjectInfo
-from fleet_tui.tui.dialogs.dialog import LabeledField
-from fleet_tui.tui.dialogs.picker import Picker, PickerRows
+from fleet_tui.tui.dialogs.picker import Picker, PickerField, PickerRows
 from fleet_tui.tui.widgets.fields import Input
 from fleet_tui.tui.widgets.lines import Line, clean, fit
 
@@ -18,7 +15,7 @@ NAME_WIDTH = 16
 
 
 def all_profiles(project: ProjectInfo) -> list[AgentProgram]:
-    """The default profile, the installed ones, the shell, which is always there, then those to install.
+    """The default profile, the installed ones, the shell (always available), then those that are not installed.
 
     A default that is not installed comes first only if nothing is.
     """
@@ -33,17 +30,17 @@ def all_profiles(project: ProjectInfo) -> list[AgentProgram]:
 
 
 def how_to_install(program: AgentProgram) -> str:
-    """Why it cannot be started; empty if it can."""
+    """Why the program cannot be started; empty if it can."""
     if program.path:
         return ""
     return f"not installed: {clean(program.install)}" if program.install else "not installed"
 
 
-class ProfileField(LabeledField):
+class ProfileField(PickerField):
     """The name of a profile, or any command; empty for the default."""
 
     def __init__(self, usual: str, profiles: Callable[[], Sequence[AgentProgram]]) -> None:
-        super().__init__("agent", Input(id="profile"), note="↓ pick")
+        super().__init__("agent", Input(id="profile"))
         self._profiles = profiles
         self._usual = usual
 
@@ -53,20 +50,9 @@ class ProfileField(LabeledField):
     def show_usual(self, usual: str) -> None:
         self.query_one(Input).placeholder = f"{usual}; or any other profile or command"
 
-    @property
-    def value(self) -> str:
-        return self.query_one(Input).value.strip()
-
-    def on_key(self, event: events.Key) -> None:
-        if event.key == "down":
-            event.stop()
-            self.app.push_screen(ProfilePicker(self._profiles()), self._picked)
-
-    def _picked(self, name: str | None) -> None:
-        if name is not None:
-            field = self.query_one(Input)
-            field.value = name
-            field.focus()
+    def pick(self) -> None:
+        """Open the list of profiles."""
+        self.app.push_screen(ProfilePicker(self._profiles()), self.fill)
 
 
 class ProfilePicker(Picker[AgentProgram]):

@@ -1,4 +1,4 @@
-"""How many agents of each profile: one row for each, in a list that scrolls and is filtered by typing."""
+"""A field for the number of agents of each profile: one row per profile, in a list that scrolls and filters."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from fleet_tui.tui.widgets.stepper import Digits, step_of, stepper_line
 BAR = 6
 NAME_WIDTH = 10
 HEAD_LINES = 1
-"""Lines above the rows: the filter, and what it hides."""
+"""Lines above the rows: the filter, and how much it hides."""
 
 
 class ProfileMix(LineView, can_focus=True):
     """Up and down select a row; left, right, minus, plus and digits change its number; letters filter."""
 
     class Changed(Message):
-        """A number was changed by the user."""
+        """The user changed a number."""
 
     def __init__(self, profiles: Sequence[AgentProgram], count: int, *, most: int, id: str) -> None:  # noqa: A002 - Textual's name
         super().__init__(id=id)
@@ -39,7 +39,7 @@ class ProfileMix(LineView, can_focus=True):
 
     @property
     def counts(self) -> tuple[tuple[str, int], ...]:
-        """The profiles that are to run, hidden ones included, in the order of the list."""
+        """The profiles to run with their numbers, hidden ones included, in the order of the list."""
         names = [program.name for program in self._profiles]
         return tuple((name, self._counts[name]) for name in names if self._counts.get(name))
 
@@ -53,7 +53,7 @@ class ProfileMix(LineView, can_focus=True):
 
     @property
     def is_chosen(self) -> bool:
-        """Whether another profile than the first is to run."""
+        """Whether a profile other than the first is to run."""
         return [name for name, _ in self.counts] not in ([], [self._first])
 
     def set_total(self, count: int) -> None:
@@ -93,7 +93,7 @@ class ProfileMix(LineView, can_focus=True):
 
     @property
     def found(self) -> list[AgentProgram]:
-        """The profiles that the filter lets through."""
+        """The profiles that match the filter."""
         words = self._wanted.split()
         return [one for one in self._profiles if all(word in one.name.lower() for word in words)]
 

@@ -38,7 +38,7 @@ class PromptDialog(DraftDialog[tuple[str, bool, bool]]):
     ) -> None:
         super().__init__()
         self._is_new = is_new
-        """The text is nowhere else, so leaving keeps it even if it was not changed."""
+        """The text exists nowhere else, so leaving keeps it even if it is unchanged."""
         self._ask_rules = ask_rules
         """Loads which texts the targets run as commands; called once, when a text looks like one."""
         self._rules: Sequence[TextRule] = ()

@@ -36,7 +36,7 @@ class PaneCanvas:
         self._strips = []
 
     def follow_theme(self) -> None:
-        """Paint in the colors of the present theme, and of each that is chosen later."""
+        """Paint in the colors of the current theme, and follow it when it changes."""
         self._use_theme(self._pane.app.current_theme)
         self._pane.app.theme_changed_signal.subscribe(self._pane, self._use_theme)
 

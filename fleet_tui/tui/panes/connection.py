@@ -55,12 +55,12 @@ class LoopSession(Session):
     """A session on the event loop. It never blocks: what cannot be sent now is sent when the holder reads."""
 
     def __init__(
-        self, connection: socket.socket, name: str, hear: Answered, lost: Callable[[], None]
+        self, connection: socket.socket, name: str, on_message: Answered, lost: Callable[[], None]
     ) -> None:
         super().__init__(connection, name)
         connection.setblocking(False)
         self._loop = asyncio.get_running_loop()
-        self._hear = hear
+        self._receive_message = on_message
         self._lost = lost
         self._out = bytearray()
         self._is_closed = False
@@ -107,7 +107,7 @@ class LoopSession(Session):
         for message in messages:
             if self._is_closed:
                 return
-            self._hear(message)
+            self._receive_message(message)
 
     def _lose(self) -> None:
         if not self._is_closed:
@@ -199,7 +199,7 @@ class PaneConnection:
         except OSError:
             self._try_again()
             return
-        self._session = LoopSession(connection, self._name, self._hear, self._lose)
+        self._session = LoopSession(connection, self._name, self._receive_message, self._lose)
         self._session.send("hello", v=wire.VERSION, kind="pane", cols=0, rows=0, rate=self._rate)
 
     def _connect(self) -> socket.socket:
@@ -253,7 +253,7 @@ class PaneConnection:
 
     # receiving
 
-    def _hear(self, message: wire.Message) -> None:
+    def _receive_message(self, message: wire.Message) -> None:
         kind = message["t"]
         if kind == "frame":
             self._take_frame(message)

@@ -189,7 +189,7 @@ def shape(count: int, width: int, height: int) -> tuple[int, int]:
 
 
 def follow(agents: Sequence[Agent], selected: str, places: int, pinned: Sequence[Agent]) -> list[Agent]:
-    """Return the agents that panes show: those pinned, listed or not, then the page of the list with the selected one."""
+    """Return the agents to show: the pinned ones, listed or not, then the page of the list with the selected one."""
     fixed = list(pinned[:places])
     is_elsewhere = any(agent.id == selected for agent in agents if agent not in fixed)
     if is_elsewhere and len(fixed) == places:

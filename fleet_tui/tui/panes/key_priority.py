@@ -1,7 +1,7 @@
 """Key priority: while a key is on its way to its agent and back to the screen, painting anything else waits.
 
-A key passes through several turns of the event loop until it is seen, and whatever else those turns do is added to its
-time. Knows no widgets and no sockets.
+A key takes several turns of the event loop before its effect is on the screen. Anything else done in those turns delays
+it. Knows no widgets and no sockets.
 """
 
 from __future__ import annotations
@@ -11,19 +11,19 @@ import time
 from collections.abc import Callable
 
 ECHO_SECONDS = 0.1
-"""How long other panes wait for the effect of a key that shows none."""
+"""How long other panes wait for a key that changes nothing on the screen."""
 UNSENT_SECONDS = 0.05
 """How long everything waits for a key that does not go to an agent."""
 HELD_SECONDS = 0.25
-"""How long they wait at most, however fast keys follow each other."""
+"""The longest time other panes wait, however fast keys follow each other."""
 FREE_SECONDS = 0.05
-"""How long keys hold nothing after that."""
+"""After that time, keys delay nothing for this long."""
 
 Waiting = dict[Callable[[], None], asyncio.TimerHandle]
 
 
 class KeyPriority:
-    """Tells whether a key is on its way. `pressed` may be called by the thread that reads keys."""
+    """Tracks whether a key is on its way. The thread that reads keys may call `pressed`."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
@@ -45,21 +45,21 @@ class KeyPriority:
 
     @property
     def is_unsent(self) -> bool:
-        """A key was read and has not reached its agent: everything else waits for that."""
+        """A key was read and has not reached its agent yet; everything else waits."""
         return self._sent < self._pressed and self._clock() < self._pressed + UNSENT_SECONDS
 
     def after_sending(self, callback: Callable[[], None]) -> None:
-        """Call once the key has gone to its agent or has had its time."""
+        """Call back once the key was sent to its agent, or the wait for that timed out."""
         _wait(self._unsent, callback, self._pressed + UNSENT_SECONDS - self._clock())
 
     def painted(self) -> None:
-        """The pane that is typed into was painted: if that followed its key, others may go on."""
+        """The focused pane was painted. If that was the effect of its key, other panes may paint again."""
         if self._sent >= self._pressed > self._echoed:
             self._echoed = self._clock()
             _run_soon(self._held)
 
     def wait_seconds(self) -> float:
-        """How long work for other panes has to wait; 0 if it need not."""
+        """How long work for other panes still has to wait; 0 if not at all."""
         now = self._clock()
         left = self._pressed + ECHO_SECONDS - now
         if left <= 0 or self._echoed >= self._pressed or now < self._free_until:
@@ -74,7 +74,7 @@ class KeyPriority:
         return left
 
     def after(self, callback: Callable[[], None]) -> None:
-        """Call once the key is painted or has had its time."""
+        """Call back once the effect of the key was painted, or the wait for it timed out."""
         _wait(self._held, callback, self.wait_seconds())
 
 

@@ -37,7 +37,7 @@ _JOINING = re.compile("[\u0300-\u036f\u200d\ufe00-\ufe0f\U0001f1e6-\U0001f1ff\U0
 
 
 class Styles(dict[Style | None, RichStyle | None]):
-    """Cache of Rich styles by screen style; dimmed for a pane that is not typed into, fixed for one behind a scrim."""
+    """Cache of Rich styles by screen style; dimmed for a pane without the focus, fixed for one behind a scrim."""
 
     def __init__(
         self,
@@ -49,7 +49,7 @@ class Styles(dict[Style | None, RichStyle | None]):
     ) -> None:
         super().__init__()
         self._colors = colors
-        """None for those of the host."""
+        """None for the host's own colors."""
         self._depth = depth
         self._is_dim = is_dim
         self._is_fixed = is_fixed
@@ -74,7 +74,7 @@ class Styles(dict[Style | None, RichStyle | None]):
         return _rich_style(_color(foreground), _color(background), attributes, line_color, is_dim=is_dim)
 
     def _in_theme(self, colors: ProgramColors, style: Style) -> RichStyle:
-        """A dimmed text is mixed with its background: what hosts make of dim text is darker, not fainter."""
+        """Dimmed text is mixed with its background: hosts draw dim text darker, not fainter."""
         foreground, background, attributes, line_color = style
         is_dim = self._is_dim or bool(attributes & Attribute.FAINT)
         ink, ground = colors.pair(foreground, background, is_dim=is_dim, is_fixed=self._is_fixed)
@@ -97,7 +97,7 @@ class StyleSets:
         """For panes behind a dialog, whose scrim can only be blended with known colors."""
 
     def use(self, colors: ProgramColors | None, depth: ColorDepth = "truecolor") -> None:
-        """Take the colors of another theme; None for those of the host, as many as it has."""
+        """Use the colors of another theme; None for the host's own colors."""
         if (colors, depth) != (self._colors, self._depth):
             self._colors, self._depth = colors, depth
             self._make()
@@ -192,7 +192,7 @@ def _padded(character: str, cells: int) -> str:
 
 
 def marked(row: Strip, start: int, end: int, *, is_bold: bool = False) -> Strip:
-    """The row with the cells from start up to end reversed; those that are reversed already the other way round."""
+    """The row with the colors of the cells from start to end swapped; reversed cells become normal."""
     width = row.cell_length
     start, end = max(0, start), min(end, width)
     if start >= end:

@@ -1,7 +1,7 @@
-"""Pressure: how late the event loop is, and how much fewer frames the dashboard therefore asks for.
+"""Pressure: measure how late the event loop runs, and lower the frame rate while it is late.
 
-A loop that is late shares its cores with other programs. The system favors processes that need little, so asking for fewer
-frames of the panes that are not typed into is what makes keys fast again.
+A late loop competes with other programs for the cores. The scheduler favors processes that use little CPU time, so asking
+for fewer frames of the panes without the focus makes keys fast again.
 """
 
 from __future__ import annotations
@@ -10,19 +10,19 @@ import time
 from collections.abc import Callable
 
 LATE_SECONDS, CALM_SECONDS = 0.012, 0.006
-"""Lateness of the loop from which there are fewer frames, and up to which there may be more."""
+"""Above the first lateness the rate goes down, below the second it may go up."""
 WEIGHT, MOST_SECONDS = 0.2, 0.048
-"""Of a new measurement in the average, and the most that it counts: one hiccup is no pressure."""
+"""The weight of a new measurement in the average, and its cap: one hiccup is no pressure."""
 SHARES = (1.0, 0.5, 0.25)
-"""Parts of the usual rates, from no pressure to much."""
+"""Shares of the usual rates, from no pressure to high pressure."""
 WORSE_SECONDS, BETTER_SECONDS = 0.5, 3.0
-"""How long each is kept at least before the next lower and the next higher one."""
+"""The least time at one rate before the next lower or the next higher one is tried."""
 LONGEST_SECONDS = 48.0
-"""The longest time before a higher one that was too much whenever it was tried."""
+"""The longest time before a higher rate is tried again that failed every time so far."""
 
 
 class Pressure:
-    """Decides the part of the usual frame rates that there is time for."""
+    """Decides which share of the usual frame rates the dashboard asks for."""
 
     def __init__(self, changed: Callable[[], None], clock: Callable[[], float] = time.monotonic) -> None:
         self._changed = changed
@@ -30,7 +30,7 @@ class Pressure:
         self._late = 0.0
         self._level = 0
         self._since = clock()
-        self._patience = BETTER_SECONDS
+        self._retry_seconds = BETTER_SECONDS
         self._has_risen = False
         """The last change was to a higher rate."""
 
@@ -44,11 +44,11 @@ class Pressure:
         kept = self._clock() - self._since
         if self._late > LATE_SECONDS and kept >= WORSE_SECONDS and self._level < len(SHARES) - 1:
             if kept >= LONGEST_SECONDS:
-                self._patience = BETTER_SECONDS
+                self._retry_seconds = BETTER_SECONDS
             elif self._has_risen:
-                self._patience = min(LONGEST_SECONDS, 2 * self._patience)
+                self._retry_seconds = min(LONGEST_SECONDS, 2 * self._retry_seconds)
             self._change(1)
-        elif self._late < CALM_SECONDS and kept >= self._patience and self._level:
+        elif self._late < CALM_SECONDS and kept >= self._retry_seconds and self._level:
             self._change(-1)
 
     def _change(self, step: int) -> None:

@@ -19,7 +19,7 @@ from fleet_tui.tui.panes.key_priority import KeyPriority
 from fleet_tui.tui.panes.pressure import Pressure
 
 AT_ONCE = 1
-"""Panes painted in one go: a key that arrives meanwhile waits for them."""
+"""The most panes painted in one go: a key that arrives meanwhile waits for them."""
 COVERED_SECONDS = 0.25
 """Between frames while another screen is on top: each frame is then composed twice."""
 

@@ -13,13 +13,13 @@ from fleet_tui.tui.widgets.lines import CHIP_HERE, CHIP_QUIET, Line, LineView, b
 
 
 class FooterKey(NamedTuple):
-    """What the footer names."""
+    """An entry of the footer."""
 
     shown: str
     """The chord as displayed."""
     label: str
     chords: tuple[str, ...] = ()
-    """What a click presses, one after the other."""
+    """The keys that a click presses, in order."""
 
 
 class Footer(LineView):
@@ -31,7 +31,7 @@ class Footer(LineView):
         self._right: Line = ()
         self._pinned: FooterKey | None = None
         self._places: list[tuple[int, int, FooterKey]] = []
-        """The cells of each entry on screen: the first and the one after the last."""
+        """The first cell of each visible entry, and the one after its last."""
 
     def show_list(
         self, entries: Sequence[FooterKey], pinned: FooterKey | None, *, chip: str = "LIST"
@@ -67,7 +67,7 @@ class Footer(LineView):
         return [both_ends(left, right, width, gap=0 if not right else 1)]
 
     def on_click(self, event: events.Click) -> None:
-        """Press the key that was clicked: it does what it does now, in this mode."""
+        """Press the clicked key, with its effect in the current mode."""
         event.stop()
         clicked = next((entry for start, end, entry in self._places if start <= event.x < end), None)
         for chord in clicked.chords if clicked is not None else ():

@@ -40,7 +40,7 @@ class Header(LineView):
         self._today: float | None = None
         self._note = ""
         self._places: list[tuple[int, int, Status | None]] = []
-        """The cells of each count on screen: the first and the one after the last."""
+        """The first cell of each visible count, and the one after its last."""
 
     def show(self, state: FleetState, live: LiveData, now: float, *, note: str = "") -> None:
         self._agents = [agent for agent in state.agents if agent.status is not Status.KILLED]
@@ -86,7 +86,7 @@ class Header(LineView):
         return tuple(parts)
 
     def _add(self, parts: list[TextPart], status: Status, *said: TextPart) -> None:
-        """Add a count, and note the cells that a click on it may hit."""
+        """Add a count, and remember its cells for clicks."""
         parts.append(("  ", ""))
         start = length(parts)
         parts += said

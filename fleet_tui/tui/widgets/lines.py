@@ -39,7 +39,7 @@ CHIP_YOU = "bold reverse warning"
 CHIP_HERE = "bold reverse accent"
 CHIP_QUIET = "bold reverse muted"
 FAINTEST = 0.35
-"""The strength of the oldest step, where a theme names steps instead of mixing."""
+"""The strength of the oldest step, for themes that name steps instead of mixing colors."""
 QUIET = 0.6
 """The opacity of the list while keys go to an agent."""
 

@@ -13,12 +13,12 @@ _STEPS = {"left": -1, "minus": -1, "right": 1, "plus": 1, "equals_sign": 1}
 
 
 def step_of(event: events.Key) -> int:
-    """By how much a key changes a number; 0 if it does not."""
+    """How much a key changes a number; 0 if it does not."""
     return _STEPS.get(event.key, 0)
 
 
 def stepper_line(value: int, *, is_here: bool) -> Line:
-    """The number between its signs; the bar before it marks the keyboard's."""
+    """The number between minus and plus; a bar marks the row that has the keyboard."""
     number = "bold accent" if is_here else "bold" if value else "faint"
     edge = ("▌", "bar") if is_here else (" ", "")
     return edge, ("− ", "faint"), (str(value), number), (" +", "faint")

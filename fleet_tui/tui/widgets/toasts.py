@@ -1,7 +1,7 @@
-"""Short notices over the screen, where nothing is read meanwhile: the screen says where that is.
+"""Toasts: short notifications, shown where they cover nothing that the user is reading.
 
-Textual puts its toasts over the lower right, which is the end of a terminal. These take a room that the screen names; the
-newest are at the bottom, what does not fit is counted, and a click takes one away.
+Textual shows its toasts at the lower right, over the last lines of a terminal. Here the screen says which region is free. The
+newest toast is at the bottom, toasts that do not fit are counted, and a click dismisses one.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ HEADER_ROWS = 2
 """The header, and the border below it."""
 HEADER_CELLS, HEADER_SHARE = 72, 0.7
 LONGEST = 5
-"""Lines of one toast."""
+"""The most lines of one toast."""
 LEAST_CELLS = 12
 RETRY_SECONDS = 1.0
 ROLES = {"information": "primary", "warning": "warning", "error": "error"}
@@ -34,22 +34,22 @@ AppResult = TypeVar("AppResult")
 
 
 class ToastRoom(NamedTuple):
-    """Where toasts may be."""
+    """Where toasts may be shown."""
 
     region: Region
     is_low: bool = False
-    """They are at the lower end of it, not at the upper one."""
+    """They start from its bottom instead of its top."""
 
 
 @runtime_checkable
 class HasToastRoom(Protocol):
-    """A screen that knows where nothing is read; others lend the right of their first rows."""
+    """A screen that knows a free region; on other screens it is the right end of the first rows."""
 
     def toast_room(self) -> ToastRoom: ...
 
 
 class ToastApp(App[AppResult]):
-    """An app whose notifications are shown by `Toasts`, on whichever screen is on top."""
+    """An app whose notifications `Toasts` shows, on the screen that is on top."""
 
     def _refresh_notifications(self) -> None:
         try:
@@ -83,7 +83,7 @@ class Toasts(LineView):
         """Show the notifications of the app that have not expired."""
         if not self.is_mounted:
             return
-        # Behind a dialog they would be seen twice.
+        # They would be shown a second time behind a dialog.
         shown = list(self.app._notifications) if self.app.screen is self.screen else []
         room = room_on(self.screen)
         self._rows = rows(shown, room.region.width, room.region.height)
@@ -115,7 +115,7 @@ class Toasts(LineView):
         return [line for line, _ in self._rows]
 
     def on_click(self, event: events.Click) -> None:
-        """Take the toast away."""
+        """Dismiss the toast."""
         event.stop()
         if 0 <= event.y < len(self._rows):
             self.app._unnotify(self._rows[event.y][1])

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from fleet_tui.errors import UsageError
-from fleet_tui.system.editor import editor
+from fleet_tui.fleet.editor import editor
 
 
 @pytest.fixture(autouse=True)

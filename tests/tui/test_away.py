@@ -202,8 +202,8 @@ def test_a_short_loss_of_focus_is_no_absence_and_after_a_long_one_no_key_is_take
 
 def at(fleet: Fleet, driven: Driven, now: list[float]) -> Notifications:
     """The dashboard's away summary with a clock that the test sets."""
-    herald = Notifier(driven.app, NotifySettings(terminal="off"), lambda _: None)
-    return Notifications(fleet, driven.dashboard, herald, NotifySettings(), clock=lambda: now[0])
+    notifier = Notifier(driven.app, NotifySettings(terminal="off"), lambda _: None)
+    return Notifications(fleet, driven.dashboard, notifier, NotifySettings(), clock=lambda: now[0])
 
 
 @pytest.mark.slow
