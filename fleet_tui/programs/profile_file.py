@@ -22,6 +22,8 @@ from fleet_tui.programs.status_rules import KINDS, SCREEN_LINES, StatusRule
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]*")
 """Names of profiles, and of files that a profile writes into a run's folder."""
+DEFAULT_SCHEMA = "opencode"
+"""Schema of an event server whose profile names none: profiles were written before there was a choice."""
 
 
 class _ProfileTable:
@@ -218,7 +220,7 @@ def _event_port(table: _ProfileTable) -> EventPort | None:
         user=table.text("user"),
         password=table.text("password"),
         catch_up=table.variables("catch_up"),
-        schema=table.text("schema", _server_schemas()),
+        schema=table.text("schema", _server_schemas()) if table.has("schema") else DEFAULT_SCHEMA,
     )
 
 

@@ -366,6 +366,15 @@ def test_a_users_profile_can_extend_another_under_a_new_name(programs: Path) -> 
     assert "--x" in arguments("work", config=Config(claude_flags=("--x",)))
 
 
+def test_an_event_server_without_a_schema_has_that_of_opencode(programs: Path) -> None:
+    user_profile("mine", 'program = "mine"\n[status.stream]\npath = "/event"\n')
+
+    port = profiles.load("mine").event_port
+
+    assert port is not None
+    assert (port.path, port.schema) == ("/event", "opencode")
+
+
 @pytest.mark.parametrize(
     "text",
     [
@@ -376,6 +385,7 @@ def test_a_users_profile_can_extend_another_under_a_new_name(programs: Path) -> 
         '[session]\nkind = "guess"\n',
         "[environment]\nset = { A = 1 }\n",
         '[status]\nquiet_is_idle = "yes"\n',
+        '[status.stream]\nschema = "guess"\n',
         '[inject.files]\n"../settings.json" = ""\n',
         '[inject.files]\n"/tmp/settings.json" = ""\n',
         '[inject.files]\n".." = ""\n',
