@@ -153,11 +153,10 @@ class FleetApp(ErrorBoundary, ToastApp[None], HostedApp[None], inherit_bindings=
         timeout: float | None = None,
         markup: bool = False,
     ) -> None:
-        """Skip a toast that is on screen already. The text is untrusted, so no markup."""
-        message, title = block(message), one_line(title)
-        said = (message, title, severity)
-        if said not in ((one.message, one.title, one.severity) for one in self._notifications):
-            super().notify(message, title=title, severity=severity, timeout=timeout, markup=False)
+        """Show a toast. Its text is untrusted, so it has no markup."""
+        super().notify(
+            block(message), title=one_line(title), severity=severity, timeout=timeout, markup=False
+        )
 
     def copy_to_clipboard(self, text: str) -> None:
         """Textual's own way fails in some multiplexers without an error."""

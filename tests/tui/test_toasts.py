@@ -107,6 +107,18 @@ def test_a_toast_is_never_over_a_dialog(size: tuple[int, int]) -> None:
     on_stage(size, go)
 
 
+def test_what_a_toast_on_screen_says_is_not_said_again() -> None:
+    async def go(app: StageApp, pilot: Pilot[None]) -> None:
+        for severity in ("warning", "error"):
+            app.notify("restart the dashboard", title="fleet-tui was updated", severity=severity)
+        app.notify("restart the dashboard", title="another title")
+        await toasts(app, pilot)
+
+        assert [one.severity for one in app._notifications] == ["warning", "information"]
+
+    on_stage((120, 40), go)
+
+
 def test_a_click_takes_one_toast_away() -> None:
     async def go(app: StageApp, pilot: Pilot[None]) -> None:
         app.dashboard.notify("first")

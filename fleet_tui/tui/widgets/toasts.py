@@ -13,7 +13,7 @@ from typing import NamedTuple, Protocol, TypeVar, runtime_checkable
 from textual import events
 from textual.app import App, ScreenStackError
 from textual.geometry import Region
-from textual.notifications import Notification
+from textual.notifications import Notification, Notify
 from textual.screen import Screen
 from textual.timer import Timer
 
@@ -50,6 +50,12 @@ class HasToastRoom(Protocol):
 
 class ToastApp(App[AppResult]):
     """An app whose notifications `Toasts` shows, on the screen that is on top."""
+
+    def on_notify(self, event: Notify) -> None:
+        """Skip what is on screen already: a problem may be met twice, first as a warning and then as an error."""
+        new = event.notification
+        if any((new.message, new.title) == (one.message, one.title) for one in self._notifications):
+            event.prevent_default()
 
     def _refresh_notifications(self) -> None:
         try:
