@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from fleet_tui import paths
+from fleet_tui.config.kinds import THEMES
 from fleet_tui.config.load import load
 from fleet_tui.config.settings import Config, worktrees
 from fleet_tui.names import is_pattern
@@ -23,6 +24,8 @@ def validate(project: Path | None, check_keys: CheckKeys | None = None) -> list[
     found += [*config.warnings, *_rule_problems(config)]
     found += check_keys(config.keys) if check_keys is not None else []
     found += _agent_problems(config)
+    if config.theme not in THEMES:
+        found.append(f"ui.theme: there is no theme {config.theme!r}")
     if project is None:
         return found
     found += [
