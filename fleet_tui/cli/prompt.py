@@ -190,7 +190,7 @@ def queue(branch: str, edit: tuple[str, str] | None, cancel: str | None, count: 
     agent = fleet.find(branch)
     if edit:
         fleet.prompts.reword(agent, edit[0], prompt_text(edit[1]))
-    if cancel:
+    if cancel is not None:
         fleet.prompts.cancel(agent, cancel)
     queue = fleet.prompts.queue(agent)
     if as_json:
@@ -215,9 +215,9 @@ def _one_line(text: str) -> str:
 
 @cli.command()
 @name_argument
-@click.argument("choice", default="")
+@click.argument("choice", required=False)
 @json_option
-def answer(branch: str, choice: str, as_json: bool) -> None:
+def answer(branch: str, choice: str | None, as_json: bool) -> None:
     """Answer an agent's question, or show it.
 
     CHOICE is the number or the text of a choice, yes or no, or any other text if the program accepts one.
@@ -229,7 +229,7 @@ def answer(branch: str, choice: str, as_json: bool) -> None:
     """
     fleet = refreshed_fleet()
     agent = fleet.find(branch)
-    if not choice:
+    if choice is None:
         found = fleet.why(agent)
         if found.status != "blocked":
             raise Refused(

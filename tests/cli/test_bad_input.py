@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import random
 import sqlite3
@@ -106,7 +107,7 @@ REFUSED: list[tuple[int, list[str], str]] = [
     (2, ["config", "get", "nope"], "unknown key"),
     (2, ["config", "unset", "agent.defalt"], "did you mean 'agent.default'"),
     (2, ["config", "unset"], "needs KEY"),
-    (2, ["config", "unset", "agent.default", "x"], "needs KEY"),
+    (2, ["config", "unset", "agent.default", "x"], "takes only KEY"),
     (3, ["config", "unset", "agent.default"], "is not set in"),
     (2, ["config", "set", "agent.default"], "needs KEY VALUE"),
     (2, ["config", "set", "agent.defalt", "x"], "did you mean 'agent.default'"),
@@ -147,6 +148,11 @@ def test_a_repository_without_a_commit_is_refused_with_the_command_that_makes_on
 
     assert "git commit --allow-empty" in refused(cli, 5, "create", "x")
     assert sorted(entry.name for entry in empty.iterdir()) == [".git"]
+
+    git(tmp_path, "init", "-q", "--bare", "bare.git")
+    monkeypatch.chdir(tmp_path / "bare.git")
+    # Git refuses to commit in a bare repository.
+    assert "git push" in refused(cli, 5, "create", "x")
 
 
 @pytest.mark.slow
@@ -349,6 +355,43 @@ def test_random_arguments_never_cause_a_traceback(
         if ran.code:
             assert ran.err.splitlines()[-1].startswith("fleet: "), (arguments, ran)
     assert fleet.agents(everywhere=True) == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (("undo", ""), "no name"),
+        (("answer", "fix", ""), "the answer is empty"),
+        (("queue", "fix", "--cancel", ""), "no prompt '' is queued"),
+        (("why", "fix", "--wrong", ""), "'' is not a status"),
+    ],
+)
+def test_an_empty_word_is_never_read_as_a_missing_one(
+    cli: Cli, fleet: Fleet, arguments: tuple[str, ...], says: str
+) -> None:
+    """A script with an unset variable must not restore the whole last kill, for example."""
+    cli.ok("multi", "fix:x", "gone:x")
+    cli.ok("kill", "-f", "gone")
+
+    ran = cli(*arguments)
+
+    assert (ran.code, ran.out) in [(2, ""), (3, "")]
+    assert says in ran.complaint
+    assert fleet.find("fix").status is not Status.KILLED
+    assert [agent.name for agent in fleet.trash.agents()] == ["gone"]
+
+
+def test_what_agents_printed_is_shown_although_the_configuration_cannot_be_read(
+    cli: Cli, project: Path
+) -> None:
+    cli.ok("create", "fix", "-p", "hello")
+    cli.ok("stop", "fix")
+    configure(project, "nonsense [")
+
+    assert "argument: hello" in cli.ok("logs", "fix")
+    assert json.loads(cli.ok("logs", "fix", "--json"))["agent_name"] == "fix"
+    assert cli.ok("approvals").startswith("No decisions yet")
+    assert "nonsense" not in complained(cli, 2, "create", "other")
 
 
 def test_an_empty_prompt_is_refused_alike_wherever_one_is_given(cli: Cli) -> None:
