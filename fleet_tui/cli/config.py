@@ -91,9 +91,14 @@ def config(
         _validate(user=user, as_json=as_json)
     elif action is None:
         _show_all(color, show_origin=show_origin, as_json=as_json)
-    elif key is None or (value is None) == (action == "set"):
+    elif key is None or (value is None and action == "set"):
         form = "KEY VALUE" if action == "set" else "KEY"
         raise UsageError(f"config {action} needs {form}", hint="fleet config lists all keys")
+    elif value is not None and action != "set":
+        raise UsageError(
+            f"config {action} takes only KEY, but also got {value!r}",
+            hint=f"for example: fleet config {action} {key}",
+        )
     elif action == "get":
         found = open_fleet().config()
         _show_value(found, key, show_origin=show_origin, as_json=as_json)
