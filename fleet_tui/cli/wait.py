@@ -50,8 +50,9 @@ def wait(
 ) -> None:
     """Wait until agents are done or need you.
 
-    That is: idle, done, blocked, in error, or ended. AGENT is a name or a glob. An agent with a prompt that it has not worked off is not idle; idle and done are one. A
-    program that reports no status is waited for until it ends.
+    That is: idle, done, blocked, in error, or ended. AGENT is a name or a glob. An agent with a prompt that it has not
+    worked off is not idle; idle and done are one. A program whose status is unknown is waited for until it ends. One
+    that is judged by its silence alone, such as a shell, is idle when it prints nothing: --for ended waits for its end.
 
     Exit codes: 0 all are idle or done, have exited with 0, or have a status of --for; otherwise, of several the first:
     13 one waits for an answer, 7 failed to start, 10 has an error or exited with another code, 11 was stopped or lost,
