@@ -37,6 +37,8 @@ def plan(project: Path, kind: str = "", *, migrate_legacy: bool = False) -> Firs
     file = paths.project_config(project)
     if os.path.lexists(file):
         raise _exists(file)
+    if os.path.lexists(file.parent) and not file.parent.is_dir():
+        raise Refused(f"{file.parent} is not a folder", hint="move it away, then run fleet init again")
     detected = None if kind else detect(project)
     kind = detected.kind if detected else kind
     text = preset(kind, project)
