@@ -135,8 +135,9 @@ def _failed(agent: Agent) -> FleetError:
 
 
 def _interrupted(agent: Agent) -> FleetError:
-    again = f"fleet undo {agent.name}" if agent.status is Status.KILLED else f"fleet revive {agent.name}"
-    return TurnInterrupted(f"{agent.name} is {agent.status}", hint=f"{again} continues")
+    if agent.status is Status.KILLED:
+        return TurnInterrupted(f"{agent.name} is killed", hint=f"fleet undo {agent.name} restores it")
+    return TurnInterrupted(f"{agent.name} is {agent.status}", hint=f"fleet revive {agent.name} continues it")
 
 
 _FAILURES: tuple[tuple[Callable[[Agent], bool], Callable[[Agent], FleetError]], ...] = (
