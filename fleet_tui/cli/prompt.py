@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import shlex
 import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -14,6 +15,7 @@ from fleet_tui.cli.group import cli, prompt_text, refreshed_fleet, say, say_json
 from fleet_tui.cli.options import json_option, name_argument
 from fleet_tui.errors import (
     FleetError,
+    NotFound,
     Refused,
     TimedOut,
     TurnFailed,
@@ -91,7 +93,15 @@ def prompt(
     if not patterns and batch is None:
         raise UsageError("which agents?", hint='for example: fleet prompt fix-login "Run the tests"')
     fleet = refreshed_fleet()
-    agents = _recipients(fleet, patterns, batch)
+    try:
+        agents = _recipients(fleet, patterns, batch)
+    except NotFound as error:
+        named = ["-b", batch] if batch is not None else [words[0]]
+        said = words if batch is not None else words[1:]
+        if len(said) < 2 or error.hint.startswith("did you mean"):
+            raise
+        quoted = shlex.join([*named, " ".join(said)])
+        raise NotFound(error.message, hint=f"quote the message: fleet prompt {quoted}") from None
     text = prompt_text(message)
     receipts = fleet.prompts.deliver(agents, text, now=now, command=command)
     if wait or timeout is not None:

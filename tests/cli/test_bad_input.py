@@ -357,6 +357,18 @@ def test_random_arguments_never_cause_a_traceback(
     assert fleet.agents(everywhere=True) == []
 
 
+def test_a_message_without_quotes_is_not_taken_for_names(cli: Cli) -> None:
+    cli.ok("create", "fix")
+
+    said = complained(cli, 3, "prompt", "fix", "run", "the tests")
+
+    assert said == "fleet: no agent matches 'run' (quote the message: fleet prompt fix 'run the tests')"
+    said = complained(cli, 3, "prompt", "-b", "manual", "run", "the tests")
+    assert said.endswith("(quote the message: fleet prompt -b manual 'run the tests')")
+    assert "quote" not in complained(cli, 3, "prompt", "nope", "run")
+    assert "did you mean 'fix'?" in complained(cli, 3, "prompt", "fix", "fux", "run the tests")
+
+
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
