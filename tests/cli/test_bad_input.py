@@ -357,6 +357,14 @@ def test_random_arguments_never_cause_a_traceback(
     assert fleet.agents(everywhere=True) == []
 
 
+def test_a_pattern_where_one_agent_is_needed_is_named_as_the_mistake(cli: Cli) -> None:
+    cli.ok("create", "fix")
+
+    for arguments in (["answer", "fi*", "1"], ["path", "fi*"], ["rename", "f?x", "x"], ["undo", "fi*"]):
+        said = complained(cli, 3, *arguments)
+        assert said.endswith("(name one agent; stop, kill, restart, prompt, wait and move take patterns)")
+
+
 def test_a_message_without_quotes_is_not_taken_for_names(cli: Cli) -> None:
     cli.ok("create", "fix")
 
