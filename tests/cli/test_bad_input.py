@@ -79,6 +79,7 @@ REFUSED: list[tuple[int, list[str], str]] = [
     (2, ["multi", "a:x", "b: "], "the prompt is empty"),
     (2, ["profiles", "check", "echoer", "-p", ""], "the prompt is empty"),
     (2, ["fanout", "2", "-p", "x", "--agents", "echoer:3"], "count is 2"),
+    (2, ["fanout", "2", "-p", "x", "--agents", "echoer:2", "-a", "codex"], "either --agent or --agents"),
     (2, ["fanout", "2", "-p", "x", "--agents", "echoer"], "is not PROFILE:COUNT"),
     (2, ["fanout", "2", "-p", "x", "--agents", "echoer:x"], "is not PROFILE:COUNT"),
     (3, ["fanout", "2", "-p", "x", "--agents", "echoer:1,nosuch:1"], "no profile or program 'nosuch'"),
