@@ -85,6 +85,9 @@ def config(
       fleet config set agent.claude_flags "--model opus"
       fleet config unset agent.default
     """
+    if action is not None and (edit or validate):
+        flag = "--edit" if edit else "--validate"
+        raise UsageError(f"either {action} or {flag}", hint="config does one thing at a time")
     if edit:
         _edit(user=user)
     elif validate:
