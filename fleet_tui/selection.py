@@ -13,6 +13,8 @@ from fleet_tui import names
 from fleet_tui.errors import NotFound, UsageError
 from fleet_tui.models import Agent, Status
 
+_ONE = "name one agent; stop, kill, restart, prompt, wait and move take patterns"
+
 
 def one(name: str, agents: Sequence[Agent], project: str | None) -> Agent:
     """The agent with a name, id or branch: this project's and living ones first."""
@@ -22,7 +24,7 @@ def one(name: str, agents: Sequence[Agent], project: str | None) -> Agent:
     # Killed ones last, then the newest.
     here.sort(key=lambda agent: (agent.status is not Status.KILLED, agent.created_at))
     if not here:
-        raise NotFound(f"no agent {name!r}", hint=_near(name, agents))
+        raise NotFound(f"no agent {name!r}", hint=_ONE if names.is_pattern(name) else _near(name, agents))
     return here[-1]
 
 
@@ -30,7 +32,8 @@ def killed(name: str, waiting: Sequence[Agent], project: str | None) -> Agent:
     """The agent with a name or id among those in the trash, oldest first; by name only within the project, if given."""
     found = [agent for agent in waiting if name in (agent.name, agent.id)]
     if not found:
-        raise NotFound(f"{name!r} is not in the trash", hint="fleet trash -a lists the trash of all projects")
+        listed = "fleet trash -a lists the trash of all projects"
+        raise NotFound(f"{name!r} is not in the trash", hint=_ONE if names.is_pattern(name) else listed)
     here = [agent for agent in found if project in (None, agent.project) or agent.id == name]
     if not here:
         raise NotFound(

@@ -85,15 +85,23 @@ def config(
       fleet config set agent.claude_flags "--model opus"
       fleet config unset agent.default
     """
+    if action is not None and (edit or validate):
+        flag = "--edit" if edit else "--validate"
+        raise UsageError(f"either {action} or {flag}", hint="config does one thing at a time")
     if edit:
         _edit(user=user)
     elif validate:
         _validate(user=user, as_json=as_json)
     elif action is None:
         _show_all(color, show_origin=show_origin, as_json=as_json)
-    elif key is None or (value is None) == (action == "set"):
+    elif key is None or (value is None and action == "set"):
         form = "KEY VALUE" if action == "set" else "KEY"
         raise UsageError(f"config {action} needs {form}", hint="fleet config lists all keys")
+    elif value is not None and action != "set":
+        raise UsageError(
+            f"config {action} takes only KEY, but also got {value!r}",
+            hint=f"for example: fleet config {action} {key}",
+        )
     elif action == "get":
         found = open_fleet().config()
         _show_value(found, key, show_origin=show_origin, as_json=as_json)

@@ -120,6 +120,8 @@ def fanout(
     Example:
       fleet fanout 3 login -p "Fix the login form" --agents claude:2,codex:1
     """
+    if agent and mix:
+        raise UsageError("either --agent or --agents says what to run", hint="leave one of them out")
     with _starting(copies_here=not base, as_json=as_json) as report:
         text, parts = prompt_text(prompt), _mix(mix)
         made = trusted_first(

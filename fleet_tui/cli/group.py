@@ -81,7 +81,22 @@ class CommandGroup(click.Group):
             word = "version" if error.option_name in {"-v", "-V"} else error.option_name
             if instead := meant(word, MODULES):
                 raise _not_known(f"fleet has no option {error.option_name}", instead) from None
-            raise
+            hint = "see: fleet --help"
+            if command := self._taker(ctx, error.option_name, args):
+                hint = f"write it behind the command: fleet {command} {error.option_name}"
+            raise UsageError(f"fleet has no option {error.option_name}", hint=hint) from None
+
+    def _taker(self, ctx: click.Context, option: str, args: Sequence[str]) -> str:
+        """The command among these arguments, or any, that takes this option; empty without one."""
+
+        def takes(name: str) -> bool:
+            command = self.get_command(ctx, name)
+            return command is not None and any(option in one.opts for one in command.params)
+
+        named = next((word for word in args if ALIASES.get(word, word) in MODULES), None)
+        if named is not None:
+            return named if takes(named) else ""
+        return "COMMAND" if any(takes(name) for name in MODULES) else ""
 
     def invoke(self, ctx: click.Context) -> object:
         try:

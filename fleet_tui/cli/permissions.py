@@ -9,12 +9,13 @@ import click
 
 from fleet_tui.cli.group import cli, in_color, open_fleet, say, say_json, say_table
 from fleet_tui.cli.options import color_option, json_option
-from fleet_tui.errors import UsageError
+from fleet_tui.errors import FleetError, UsageError
 from fleet_tui.faces.plain import decision_record
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from fleet_tui.fleet import Fleet
     from fleet_tui.permissions.decision_log import LoggedDecision
 
 WHAT_WIDTH = 24
@@ -68,14 +69,21 @@ def _show(count: int, color: str | None, *, as_json: bool) -> None:
         say_json([decision_record(one, names) for one in last], indent=2)
         return
     if not found:
-        mode = fleet.config().approve_mode
-        say(f"No decisions yet (approve.mode is {mode}; fleet config set approve.mode shadow records them)")
+        say(_none_yet(fleet))
         return
     if last:
         header = ("TIME", "NAME", "DECISION", "TOOL", "WHAT", "RULE")
         rows = [_row(one, names) for one in last]
         say_table(header, rows, color=in_color(fleet, color), cell_limit=WHAT_WIDTH)
     say(fleet.permissions.totals())
+
+
+def _none_yet(fleet: Fleet) -> str:
+    try:
+        mode = fleet.config().approve_mode
+    except FleetError as error:
+        return f"No decisions yet ({error.message})"
+    return f"No decisions yet (approve.mode is {mode}; fleet config set approve.mode shadow records them)"
 
 
 def _row(one: LoggedDecision, names: Mapping[str, str]) -> tuple[str, ...]:

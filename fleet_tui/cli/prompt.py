@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import shlex
 import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -14,6 +15,7 @@ from fleet_tui.cli.group import cli, prompt_text, refreshed_fleet, say, say_json
 from fleet_tui.cli.options import json_option, name_argument
 from fleet_tui.errors import (
     FleetError,
+    NotFound,
     Refused,
     TimedOut,
     TurnFailed,
@@ -91,7 +93,15 @@ def prompt(
     if not patterns and batch is None:
         raise UsageError("which agents?", hint='for example: fleet prompt fix-login "Run the tests"')
     fleet = refreshed_fleet()
-    agents = _recipients(fleet, patterns, batch)
+    try:
+        agents = _recipients(fleet, patterns, batch)
+    except NotFound as error:
+        named = ["-b", batch] if batch is not None else [words[0]]
+        said = words if batch is not None else words[1:]
+        if len(said) < 2 or error.hint.startswith("did you mean"):
+            raise
+        quoted = shlex.join([*named, " ".join(said)])
+        raise NotFound(error.message, hint=f"quote the message: fleet prompt {quoted}") from None
     text = prompt_text(message)
     receipts = fleet.prompts.deliver(agents, text, now=now, command=command)
     if wait or timeout is not None:
@@ -190,7 +200,7 @@ def queue(branch: str, edit: tuple[str, str] | None, cancel: str | None, count: 
     agent = fleet.find(branch)
     if edit:
         fleet.prompts.reword(agent, edit[0], prompt_text(edit[1]))
-    if cancel:
+    if cancel is not None:
         fleet.prompts.cancel(agent, cancel)
     queue = fleet.prompts.queue(agent)
     if as_json:
@@ -215,9 +225,9 @@ def _one_line(text: str) -> str:
 
 @cli.command()
 @name_argument
-@click.argument("choice", default="")
+@click.argument("choice", required=False)
 @json_option
-def answer(branch: str, choice: str, as_json: bool) -> None:
+def answer(branch: str, choice: str | None, as_json: bool) -> None:
     """Answer an agent's question, or show it.
 
     CHOICE is the number or the text of a choice, yes or no, or any other text if the program accepts one.
@@ -229,7 +239,7 @@ def answer(branch: str, choice: str, as_json: bool) -> None:
     """
     fleet = refreshed_fleet()
     agent = fleet.find(branch)
-    if not choice:
+    if choice is None:
         found = fleet.why(agent)
         if found.status != Status.BLOCKED:
             raise Refused(

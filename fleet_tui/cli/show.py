@@ -33,6 +33,9 @@ if TYPE_CHECKING:
     from fleet_tui.models import Agent
     from fleet_tui.prompting.why import StatusExplanation
 
+LOG_LINES = 50
+"""What `fleet logs` shows while the configuration cannot be read."""
+
 
 @cli.command("list")
 @click.option("-g", "--grouped", is_flag=True, help="Group by batch.")
@@ -208,7 +211,7 @@ def logs(branch: str, lines: int | None, follow: bool, raw: bool, as_json: bool)
     if raw:
         _raw_logs(fleet, agent, follow=follow)
         return
-    count = fleet.config().log_lines if lines is None else lines
+    count = _log_lines(fleet) if lines is None else lines
     if as_json:
         say_json(text_record(agent, list(fleet.logs(agent, count, _warn_without_screen))), indent=2)
     elif not follow:
@@ -218,6 +221,13 @@ def logs(branch: str, lines: int | None, follow: bool, raw: bool, as_json: bool)
         with contextlib.suppress(KeyboardInterrupt):
             for line in fleet.follow(agent, count, _wait_for_output):
                 say(block(line))
+
+
+def _log_lines(fleet: Fleet) -> int:
+    """Output is shown even if the configuration cannot be read."""
+    with contextlib.suppress(FleetError):
+        return fleet.config().log_lines
+    return LOG_LINES
 
 
 def _warn_without_screen(error: FleetError) -> None:
@@ -286,7 +296,7 @@ def why(branch: str, wrong: str | None, kind: str, as_json: bool) -> None:
     """
     fleet = refreshed_fleet()
     agent = fleet.find(branch)
-    if wrong:
+    if wrong is not None:
         file = str(fleet.report_wrong(agent, wrong, kind))
         if as_json:
             say_json({"file": file})

@@ -167,8 +167,8 @@ def _next(found: Overview) -> str:
     if any(not agent.has_ended for agent in found.agents):
         return "nothing needs you; fleet-tui watches, fleet wait '*' waits"
     if found.agents:
-        return "fleet revive AGENT continues one that has ended, fleet create BRANCH starts another"
-    return 'fleet create BRANCH -p "what to do"'
+        return "fleet revive AGENT continues one that has ended, fleet create NAME starts another"
+    return 'fleet create NAME -p "what to do"'
 
 
 def _painted(line: StatusLine, width: int, *, color: bool) -> str:

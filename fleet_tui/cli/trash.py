@@ -11,7 +11,7 @@ import click
 from fleet_tui.cli.completion import complete_killed
 from fleet_tui.cli.group import cli, confirm, refreshed_fleet, say, say_columns, say_json, shortened
 from fleet_tui.cli.options import json_option
-from fleet_tui.errors import FleetError
+from fleet_tui.errors import FleetError, UsageError
 from fleet_tui.faces.plain import JsonRecord, changed_record, trash_record
 from fleet_tui.quantities import age, counted, file_size
 
@@ -26,18 +26,20 @@ NAMED_FILES = 8
 
 
 @cli.command()
-@click.argument("agent", default="", shell_complete=complete_killed)
+@click.argument("agent", required=False, shell_complete=complete_killed)
 @click.option("-a", "--all", "everywhere", is_flag=True, help="Look in all projects.")
 @json_option
-def undo(agent: str, everywhere: bool, as_json: bool) -> None:
+def undo(agent: str | None, everywhere: bool, as_json: bool) -> None:
     """Undo the last kill, or restore the named agent.
 
     \b
     Example:
       fleet undo fix-login
     """
+    if agent == "":
+        raise UsageError("undo got no name", hint="leave the argument out to undo the last kill")
     fleet = refreshed_fleet()
-    named = [fleet.trash.find(agent, everywhere=everywhere)] if agent else []
+    named = [fleet.trash.find(agent, everywhere=everywhere)] if agent is not None else []
     restored = fleet.undo(named, everywhere=everywhere)
     if as_json:
         say_json([changed_record(one, note=note) for one, note in restored], indent=2)

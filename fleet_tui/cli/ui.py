@@ -31,7 +31,7 @@ def ui(what: str | None) -> int:
 def open_(context: click.Context, branch: str | None) -> int:
     """Open the dashboard, or an agent's terminal: `ui` or `attach`.
 
-    
+    \b
     Examples:
       fleet open
       fleet open fix-login

@@ -89,11 +89,12 @@ def _extra_argument(extra: str, context: click.Context) -> tuple[str, str]:
     takes = " ".join(_placeholder(param) for param in arguments)
     advice = (
         "quote text with spaces; "
-        if any("--prompt" in param.opts for param in context.command.params)
+        if any("--prompt" in param.opts or param.name == "value" for param in context.command.params)
         else ""
     )
+    given = [value for value in context.params.values() if isinstance(value, str)]
     return f"{_name(context)} takes only {takes}, but also got {extra!r}", advice + (
-        _example(context) or _help(context)
+        _example(context, given) or _example(context) or _help(context)
     )
 
 

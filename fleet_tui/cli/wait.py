@@ -51,8 +51,9 @@ def wait(
     """Wait until agents are done or need you.
 
     The wait ends for an agent that is idle, done, blocked, in error or ended. An agent whose prompt is not finished does not
-    count as idle, and idle and done count as the same status. If a program reports no status, the wait lasts until it
-    ends. AGENT is a name or a glob.
+    count as idle, and idle and done count as the same status. If a program's status is unknown, the wait lasts until it
+    ends. A program that is judged by its silence alone, such as a shell, is idle when it prints nothing: use --for ended.
+    AGENT is a name or a glob.
 
     Exit codes: 0 if all agents are idle or done, exited with 0, or have a status of --for. Otherwise the first of these
     that applies: 13 an agent needs an answer, 7 failed to start, 10 has an error or exited with another code, 11 was
@@ -135,8 +136,9 @@ def _failed(agent: Agent) -> FleetError:
 
 
 def _interrupted(agent: Agent) -> FleetError:
-    again = f"fleet undo {agent.name}" if agent.status is Status.KILLED else f"fleet revive {agent.name}"
-    return TurnInterrupted(f"{agent.name} is {agent.status}", hint=f"{again} continues")
+    if agent.status is Status.KILLED:
+        return TurnInterrupted(f"{agent.name} is killed", hint=f"fleet undo {agent.name} restores it")
+    return TurnInterrupted(f"{agent.name} is {agent.status}", hint=f"fleet revive {agent.name} continues it")
 
 
 _FAILURES: tuple[tuple[Callable[[Agent], bool], Callable[[Agent], FleetError]], ...] = (

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fleet_tui.config.files import EDIT_HINT, parse, read_text, write
-from fleet_tui.config.kinds import TABLE, InvalidValue, shown, strings_text, variable_problem
+from fleet_tui.config.kinds import TABLE, InvalidValue, ValueKind, shown, strings_text, variable_problem
 from fleet_tui.config.settings import DEFAULT, KEYS, Config, row_key, row_of, unknown
 from fleet_tui.errors import FleetError, NotFound, UsageError
 
@@ -204,6 +204,16 @@ def value_from_text(key: str, text: str) -> object:
         text.encode()
     except (InvalidValue, UnicodeEncodeError) as error:
         raise UsageError(
-            f"{key} must be {row.kind.expected}, not {shown(text)}", hint=f"see: fleet config get {key}"
+            f"{key} must be {row.kind.expected}, not {shown(text)}",
+            hint=_choices(row.kind, text),
         ) from error
     return value
+
+
+def _choices(kind: ValueKind, text: str) -> str:
+    """A hint at what to write instead of this text."""
+    import difflib
+
+    if close := difflib.get_close_matches(text, kind.words, n=1):
+        return f"did you mean {close[0]}?"
+    return f"choose from {', '.join(kind.words)}" if kind.words else "see what it means with: fleet config"

@@ -14,7 +14,7 @@ from typing import Any
 
 from fleet_tui.config.kinds import InvalidValue, printable, shown, variable_problem
 from fleet_tui.config.settings import INCLUDE_FILE, KEYS, row_key, unknown
-from fleet_tui.errors import FleetError, UsageError
+from fleet_tui.errors import FleetError, Refused, UsageError
 from fleet_tui.system import files
 
 MAX_BYTES = 256 << 10
@@ -181,6 +181,12 @@ def _chords(action: str, value: object, file: Path) -> tuple[str, ...]:
     return tuple(chords)
 
 
+def check_folder(folder: Path) -> None:
+    """Refuse a file in place of a folder of configuration files."""
+    if os.path.lexists(folder) and not folder.is_dir():
+        raise Refused(f"{folder} is not a folder", hint="move it away")
+
+
 def write(file: Path, content: bytes, *, new: bool = False, inside: Path | None = None) -> None:
     """Replace a file atomically. With `new`, raise FileExistsError if there is one.
 
@@ -190,6 +196,7 @@ def write(file: Path, content: bytes, *, new: bool = False, inside: Path | None 
     if inside is not None:
         files.check_inside(file, inside)
     target = file.resolve() if file.is_symlink() else file
+    check_folder(target.parent)
     target.parent.mkdir(parents=True, exist_ok=True)
     temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
     temporary.unlink(missing_ok=True)

@@ -10,7 +10,7 @@ from typing import Any
 
 from fleet_tui import paths
 from fleet_tui.config import trust_store
-from fleet_tui.config.files import read, write
+from fleet_tui.config.files import check_folder, read, write
 from fleet_tui.config.kinds import PATH, InvalidValue, ValueKind
 from fleet_tui.config.presets import Detected, detect, preset
 from fleet_tui.config.project_files import read_project_files
@@ -37,6 +37,7 @@ def plan(project: Path, kind: str = "", *, migrate_legacy: bool = False) -> Firs
     file = paths.project_config(project)
     if os.path.lexists(file):
         raise _exists(file)
+    check_folder(file.parent)
     detected = None if kind else detect(project)
     kind = detected.kind if detected else kind
     text = preset(kind, project)

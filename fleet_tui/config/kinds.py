@@ -18,6 +18,15 @@ COLOR_MODES = ("auto", "always", "never")
 TERMINAL_NOTICES = ("auto", "osc9", "osc777", "bell", "off")
 
 
+THEMES = (
+    "fleet-dark", "fleet-light", "ansi-dark", "ansi-light", "atom-one-dark", "atom-one-light", "catppuccin-frappe",
+    "catppuccin-latte", "catppuccin-macchiato", "catppuccin-mocha", "dracula", "flexoki", "gruvbox", "monokai", "nord",
+    "rose-pine", "rose-pine-dawn", "rose-pine-moon", "solarized-dark", "solarized-light", "textual-dark",
+    "textual-light", "tokyo-night",
+)  # fmt: skip
+"""Ours, then Textual's: the command line must not load the dashboard to know them."""
+
+
 class InvalidValue(Exception):
     """A value is not of its key's kind. The text, if any, continues the key's name: ".command must be …"."""
 
@@ -145,6 +154,13 @@ def _boolean_text(text: str) -> bool:
     raise InvalidValue
 
 
+def _theme_text(text: str) -> object:
+    # A file may name a theme of another version; the dashboard then takes its own.
+    if text not in THEMES:
+        raise InvalidValue
+    return text
+
+
 def _number_text(number: Callable[[str], object]) -> Callable[[str], object]:
     def parse(text: str) -> object:
         try:
@@ -188,6 +204,7 @@ EVENTS = ValueKind(
 )
 TERMINAL = _choice(TERMINAL_NOTICES)
 COLOR = ValueKind('"auto", "always", "never", true or false', _color, _color_text, COLOR_MODES)
+THEME = ValueKind("the name of a theme", _string, _theme_text, THEMES)
 TABLE = ValueKind("a table of strings", _string, str)
 
 

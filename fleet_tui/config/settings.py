@@ -27,6 +27,7 @@ from fleet_tui.config.kinds import (
     STRINGS,
     TABLE,
     TERMINAL,
+    THEME,
     ValueKind,
 )
 from fleet_tui.errors import UsageError
@@ -213,7 +214,7 @@ class Config:
         "notify.batches", STRINGS, (), "Patterns of batches to notify about; !pattern mutes", USER
     )
 
-    theme: str = _key("ui.theme", STRING, "fleet-dark", "The dashboard's theme")
+    theme: str = _key("ui.theme", THEME, "fleet-dark", "The dashboard's theme")
     layout: int = _key("ui.layout", COUNT, 0, "Panes in the dashboard; 0 decides by the terminal's size")
     motion: bool = _key("ui.motion", BOOLEAN, True, "Animate the marks of working agents")
     keys: Mapping[str, tuple[str, ...]] = _table("keys", "Key bindings of the dashboard, by action")

@@ -8,8 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from fleet_tui import paths
+from fleet_tui.config.files import read_include
+from fleet_tui.config.kinds import THEMES
 from fleet_tui.config.load import load
 from fleet_tui.config.settings import Config, worktrees
+from fleet_tui.errors import FleetError
 from fleet_tui.names import is_pattern
 
 CheckKeys = Callable[[Mapping[str, Any]], list[str]]
@@ -23,6 +26,8 @@ def validate(project: Path | None, check_keys: CheckKeys | None = None) -> list[
     found += [*config.warnings, *_rule_problems(config)]
     found += check_keys(config.keys) if check_keys is not None else []
     found += _agent_problems(config)
+    if config.theme not in THEMES:
+        found.append(f"ui.theme: there is no theme {config.theme!r}")
     if project is None:
         return found
     found += [
@@ -30,6 +35,10 @@ def validate(project: Path | None, check_keys: CheckKeys | None = None) -> list[
         for name in config.credential_files
         if (problem := _credential_problem(name, project))
     ]
+    try:
+        read_include(project)
+    except FleetError as error:
+        found.append(error.message)
     return found + _folder_problems(worktrees(config, project))
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from fleet_tui import names
 from fleet_tui.errors import Refused, UsageError
 from fleet_tui.models import Agent, Batch, Status
+from fleet_tui.quantities import counted
 
 if TYPE_CHECKING:
     from fleet_tui.config.settings import Config
@@ -134,6 +135,7 @@ def spread(count: int, profile: str, mix: Sequence[tuple[str, int]]) -> list[str
     programs = [name for name, times in mix for _ in range(times)]
     if len(programs) != count:
         raise UsageError(
-            f"--agents names {len(programs)} agents, but the count is {count}", hint="make them equal"
+            f"--agents names {counted(len(programs), 'agent')}, but the count is {count}",
+            hint="make them equal",
         )
     return programs

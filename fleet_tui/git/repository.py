@@ -73,12 +73,13 @@ def discover(start: Path) -> Repository:
         raise _no_repository(start, done)
     common = Path(answers[1])
     _refuse_embedded(common, start)
+    is_bare = answers[0] == "true"
     if len(answers) < 5 or not COMMIT.fullmatch(answers[3]):
+        commit = "git commit --allow-empty -m start"
         raise NothingToStartFrom(
             f"the repository of {start} has no commit yet",
-            hint="create one with: git commit --allow-empty -m start",
+            hint="push one to it with: git push" if is_bare else f"create one with: {commit}",
         )
-    is_bare = answers[0] == "true"
     if len(answers) > 5 and answers[1] == answers[2]:
         root = Path(answers[5])
     else:

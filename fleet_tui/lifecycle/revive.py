@@ -107,6 +107,7 @@ def _intent(store: Store, agent: Agent, request: RevivalRequest, settings: Confi
     captures = fresh and profile.captures_session
     return replace(
         intent,
+        worktree=agent.worktree,  # it may have been moved
         makes_worktree=False,
         setup=settings.setup_commands if intent.setup and not _is_set_up(agent) else (),
         argv=command.argv,

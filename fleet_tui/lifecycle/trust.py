@@ -6,6 +6,7 @@ between does not match the record, so the question is asked again.
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
 import time
@@ -200,7 +201,7 @@ def _judged(key: str, item: str, files: _MatchedFiles) -> tuple[str, bool]:
     if key == "agent.claude_flags" and item == NO_FLAGS:
         return "removes your own flags for claude", True
     return {
-        "agent.default": ("a file of this repository" if "/" in item else "", False),
+        "agent.default": (files.whose_program(item), False),
         "agent.claude_flags": ("flags of claude", bool(_UNSAFE_FLAG.search(item))),
         "agent.permission_mode": (
             ("anything without asking", True) if item.endswith("all") else ("changes to files", False)
@@ -242,6 +243,14 @@ class _MatchedFiles:
         if not found and time.monotonic() > self._deadline:
             self._unknown |= {*patterns, *include}
         return found
+
+    def whose_program(self, name: str) -> str:
+        """What a program is called that is named by its path; empty for a profile."""
+        if "/" not in name:
+            return ""
+        place = os.path.normpath(self._project / name)
+        is_ours = not name.startswith("~") and Path(place).is_relative_to(self._project)
+        return "a file of this repository" if is_ours else "a program by its path"
 
     def meaning(self, key: str, item: str) -> tuple[str, bool]:
         found = self._by_item.get(item, [])

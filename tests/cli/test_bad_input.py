@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import random
 import sqlite3
@@ -78,6 +79,7 @@ REFUSED: list[tuple[int, list[str], str]] = [
     (2, ["multi", "a:x", "b: "], "the prompt is empty"),
     (2, ["profiles", "check", "echoer", "-p", ""], "the prompt is empty"),
     (2, ["fanout", "2", "-p", "x", "--agents", "echoer:3"], "count is 2"),
+    (2, ["fanout", "2", "-p", "x", "--agents", "echoer:2", "-a", "codex"], "either --agent or --agents"),
     (2, ["fanout", "2", "-p", "x", "--agents", "echoer"], "is not PROFILE:COUNT"),
     (2, ["fanout", "2", "-p", "x", "--agents", "echoer:x"], "is not PROFILE:COUNT"),
     (3, ["fanout", "2", "-p", "x", "--agents", "echoer:1,nosuch:1"], "no profile or program 'nosuch'"),
@@ -106,7 +108,9 @@ REFUSED: list[tuple[int, list[str], str]] = [
     (2, ["config", "get", "nope"], "unknown key"),
     (2, ["config", "unset", "agent.defalt"], "did you mean 'agent.default'"),
     (2, ["config", "unset"], "needs KEY"),
-    (2, ["config", "unset", "agent.default", "x"], "needs KEY"),
+    (2, ["config", "get", "ui.color", "--validate"], "either get or --validate"),
+    (2, ["config", "--edit", "set", "ui.color", "auto"], "either set or --edit"),
+    (2, ["config", "unset", "agent.default", "x"], "takes only KEY"),
     (3, ["config", "unset", "agent.default"], "is not set in"),
     (2, ["config", "set", "agent.default"], "needs KEY VALUE"),
     (2, ["config", "set", "agent.defalt", "x"], "did you mean 'agent.default'"),
@@ -147,6 +151,11 @@ def test_a_repository_without_a_commit_is_refused_with_the_command_that_makes_on
 
     assert "git commit --allow-empty" in refused(cli, 5, "create", "x")
     assert sorted(entry.name for entry in empty.iterdir()) == [".git"]
+
+    git(tmp_path, "init", "-q", "--bare", "bare.git")
+    monkeypatch.chdir(tmp_path / "bare.git")
+    # Git refuses to commit in a bare repository.
+    assert "git push" in refused(cli, 5, "create", "x")
 
 
 @pytest.mark.slow
@@ -349,6 +358,63 @@ def test_random_arguments_never_cause_a_traceback(
         if ran.code:
             assert ran.err.splitlines()[-1].startswith("fleet: "), (arguments, ran)
     assert fleet.agents(everywhere=True) == []
+
+
+def test_a_pattern_where_one_agent_is_needed_is_named_as_the_mistake(cli: Cli) -> None:
+    cli.ok("create", "fix")
+
+    for arguments in (["answer", "fi*", "1"], ["path", "fi*"], ["rename", "f?x", "x"], ["undo", "fi*"]):
+        said = complained(cli, 3, *arguments)
+        assert said.endswith("(name one agent; stop, kill, restart, prompt, wait and move take patterns)")
+
+
+def test_a_message_without_quotes_is_not_taken_for_names(cli: Cli) -> None:
+    cli.ok("create", "fix")
+
+    said = complained(cli, 3, "prompt", "fix", "run", "the tests")
+
+    assert said == "fleet: no agent matches 'run' (quote the message: fleet prompt fix 'run the tests')"
+    said = complained(cli, 3, "prompt", "-b", "manual", "run", "the tests")
+    assert said.endswith("(quote the message: fleet prompt -b manual 'run the tests')")
+    assert "quote" not in complained(cli, 3, "prompt", "nope", "run")
+    assert "did you mean 'fix'?" in complained(cli, 3, "prompt", "fix", "fux", "run the tests")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (("undo", ""), "no name"),
+        (("answer", "fix", ""), "the answer is empty"),
+        (("queue", "fix", "--cancel", ""), "no prompt '' is queued"),
+        (("why", "fix", "--wrong", ""), "'' is not a status"),
+    ],
+)
+def test_an_empty_word_is_never_read_as_a_missing_one(
+    cli: Cli, fleet: Fleet, arguments: tuple[str, ...], says: str
+) -> None:
+    """A script with an unset variable must not restore the whole last kill, for example."""
+    cli.ok("multi", "fix:x", "gone:x")
+    cli.ok("kill", "-f", "gone")
+
+    ran = cli(*arguments)
+
+    assert (ran.code, ran.out) in [(2, ""), (3, "")]
+    assert says in ran.complaint
+    assert fleet.find("fix").status is not Status.KILLED
+    assert [agent.name for agent in fleet.trash.agents()] == ["gone"]
+
+
+def test_what_agents_printed_is_shown_although_the_configuration_cannot_be_read(
+    cli: Cli, project: Path
+) -> None:
+    cli.ok("create", "fix", "-p", "hello")
+    cli.ok("stop", "fix")
+    configure(project, "nonsense [")
+
+    assert "argument: hello" in cli.ok("logs", "fix")
+    assert json.loads(cli.ok("logs", "fix", "--json"))["agent_name"] == "fix"
+    assert cli.ok("approvals").startswith("No decisions yet")
+    assert "nonsense" not in complained(cli, 2, "create", "other")
 
 
 def test_an_empty_prompt_is_refused_alike_wherever_one_is_given(cli: Cli) -> None:

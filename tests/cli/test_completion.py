@@ -103,6 +103,7 @@ ADDITIONS: list[tuple[str, list[str]]] = [
     ("fleet config set approve.mode s", ["shadow"]),
     ("fleet config set agent.default ge", ["gemini"]),
     ("fleet config set notify.on d", ["done"]),
+    ("fleet config set ui.theme fleet-", ["fleet-dark", "fleet-light"]),
     ("fleet config set project.name ", []),
     ("fleet config get setup.quick ", []),
     ("fleet config uns", ["unset"]),

@@ -69,6 +69,31 @@ def test_key_bindings_that_the_dashboard_rejects_are_not_set(
     cli.ok("keys")
 
 
+def test_a_file_in_place_of_the_projects_folder_is_named(cli: Cli, project: Path) -> None:
+    (project / ".aifleet").write_text("mine")
+
+    ran = cli("config", "set", "project.name", "x")
+
+    assert ran.code != 0
+    assert ran.complaint == f"fleet: {project}/.aifleet is not a folder (move it away)"
+
+
+def test_a_theme_that_the_dashboard_does_not_have_is_not_set(cli: Cli, project: Path) -> None:
+    ran = cli("config", "set", "ui.theme", "fleet-drak")
+
+    assert ran.code == 2
+    assert (
+        ran.complaint
+        == "fleet: ui.theme must be the name of a theme, not 'fleet-drak' (did you mean fleet-dark?)"
+    )
+    assert not paths.project_config(project).exists()
+    cli.ok("config", "set", "ui.theme", "nord")
+
+    # Another version may have it: the dashboard opens, in its own theme.
+    configure(project, '[ui]\ntheme = "nosuch"\n')
+    assert "there is no theme 'nosuch'" in cli("config", "--validate").err
+
+
 def test_validating_finds_rejected_key_bindings_and_setting_fixes_them(cli: Cli, project: Path) -> None:
     configure(project, '[keys]\nstop = "X"\nnosuch = "q"\n')
 

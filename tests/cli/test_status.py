@@ -24,7 +24,7 @@ def cli(project: Path, fleet: Fleet, capsys: pytest.CaptureFixture[str]) -> Cli:
 def test_an_empty_fleet_says_how_to_start_and_its_short_form_nothing(cli: Cli) -> None:
     assert cli.ok("status").splitlines() == [
         "project  0 agents",
-        'next: fleet create BRANCH -p "what to do"',
+        'next: fleet create NAME -p "what to do"',
     ]
     assert cli.ok("status", "--short") == ""
     assert json.loads(cli.ok("status", "--json"))["agents"] == 0

@@ -119,6 +119,15 @@ def everything(cli: Cli) -> object:
         ("why", "why needs an AGENT (for example: fleet why fix-login)"),
         ("completion", "completion needs bash, zsh or fish (for example: "),
         ("profiles frob", "profiles has no command 'frob' (choose "),
+        ("--json list", "fleet has no option --json (write it behind the command: fleet list --json)"),
+        ("--json", "fleet has no option --json (write it behind the command: fleet COMMAND --json)"),
+        ("--frob list", "fleet has no option --frob (see: fleet --help)"),
+        ("config get ui.color x", "config get takes only KEY, but also got 'x' (for example: fleet config get "),
+        ("config unset ui.color x", "config unset takes only KEY, but also got 'x' (for example: fleet config unset "),
+        ("config set ui.color auto x", "but also got 'x' (quote text with spaces; for example: fleet config set "),
+        ("config set ui.color blue", "not 'blue' (choose from auto, always, never)"),
+        ("config set ui.log_lines blue", "not 'blue' (see what it means with: fleet config)"),
+        ("fanout 3 x -p y --agents shell:1", "--agents names 1 agent, but the count is 3"),
     ],
 )  # fmt: skip
 def test_an_error_names_what_was_meant_or_shows_an_example(cli: Cli, arguments: str, said: str) -> None:

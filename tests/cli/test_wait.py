@@ -85,7 +85,7 @@ def test_an_agent_that_is_stopped_meanwhile_is_told_from_one_that_has_finished(
 
     _, err = waiting.communicate(timeout=20)
     assert waiting.returncode == 11
-    assert err == f"fleet: {agent.name} is stopped (fleet revive {agent.name} continues)\n"
+    assert err == f"fleet: {agent.name} is stopped (fleet revive {agent.name} continues it)\n"
 
 
 def test_an_ended_agent_is_not_waited_for_and_a_killed_one_is_not_found(cli: Cli, pool: AgentPool) -> None:

@@ -150,6 +150,16 @@ def test_init_writes_one_file_and_leaves_gitignore_alone(project: Path) -> None:
     assert (project / ".gitignore").read_text() == "build"
 
 
+def test_init_refuses_a_file_in_place_of_its_folder(project: Path) -> None:
+    folder = paths.project_config(project).parent
+    folder.write_text("mine")
+
+    with pytest.raises(Refused, match="is not a folder"):
+        init.init(project)
+
+    assert folder.read_text() == "mine"
+
+
 def test_init_refuses_to_replace_a_config(project: Path) -> None:
     file = write_project(project, "# mine\n")
 

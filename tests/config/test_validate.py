@@ -44,6 +44,14 @@ def test_validate_reports_what_cannot_be_parsed(project: Path) -> None:
     assert ":1:" in problem
 
 
+def test_validate_names_an_include_file_that_cannot_be_read(project: Path) -> None:
+    (project / ".worktreeinclude").symlink_to("/dev/zero")
+
+    [problem] = validate(project)
+
+    assert problem == f"cannot read {project}/.worktreeinclude: it is a link out of the repository"
+
+
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
 def test_validate_names_a_folder_that_is_not_writable(project: Path) -> None:
     sealed = project / "sealed"

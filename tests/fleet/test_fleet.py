@@ -65,6 +65,18 @@ def test_a_stopped_agent_keeps_its_worktree_and_revives_in_it(pool: AgentPool) -
     prints(fleet, revived, "ready")
 
 
+def test_an_agent_is_revived_where_its_worktree_was_moved(pool: AgentPool, tmp_path: Path) -> None:
+    fleet, agent = pool.fleet, pool.take()
+    fleet.stop([agent])
+    git(Path(agent.project), "worktree", "move", agent.worktree, str(tmp_path / "moved"))
+    fleet.repair()
+
+    revived = fleet.revive(fleet.find(agent.id))
+
+    assert (revived.worktree, revived.run) == (str(tmp_path / "moved"), 2)
+    prints(fleet, revived, "ready")
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("fresh", [False, True])
 def test_git_removes_no_worktree_under_an_agent_that_was_revived(

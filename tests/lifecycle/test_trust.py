@@ -400,6 +400,21 @@ def test_more_values_than_a_user_can_review_cannot_be_trusted(tmp_path: Path) ->
 # ── what is shown ──
 
 
+@pytest.mark.parametrize(
+    ("program", "means"),
+    [("{root}/tool", "a file of this repository"), ("/opt/tool", "a program by its path"), ("codex", "")],
+)
+def test_a_program_is_called_a_file_of_the_repository_only_if_it_is_one(
+    tmp_path: Path, program: str, means: str
+) -> None:
+    untrusted_project(tmp_path, f"[agent]\ndefault = '{program.format(root=tmp_path)}'\n")
+
+    asked = trust.asked(tmp_path)
+
+    assert asked is not None
+    assert [(line.text, line.means) for line in asked.lines] == [(program.format(root=tmp_path), means)]
+
+
 def test_every_value_is_shown_as_written_with_its_line_and_what_it_means(tmp_path: Path) -> None:
     untrusted_project(
         tmp_path,

@@ -6,8 +6,9 @@ import pytest
 from rich.segment import Segment
 from rich.style import Style
 from textual.color import Color
-from textual.theme import Theme
+from textual.theme import BUILTIN_THEMES, Theme
 
+from fleet_tui.config.kinds import THEMES
 from fleet_tui.terminal.cells import TRUECOLOR
 from fleet_tui.tui import themes
 from fleet_tui.tui.color_depth import ColorDepth, Nearest256, nearest, of_terminal, rgb_of
@@ -129,3 +130,7 @@ def test_default_text_on_a_bar_is_readable_when_sixteen_colors_round_the_bar() -
     sets.use(None, "16")
     shown = [sets.plain[-1, background, 0, -1] for background in (237, 253, TRUECOLOR | 0x102030, 4)]
     assert [style and style.color and style.color.number for style in shown] == [15, 0, 15, None]
+
+
+def test_the_configuration_knows_every_theme() -> None:
+    assert sorted(THEMES) == sorted({*BUILTIN_THEMES, *(theme.name for theme in themes.OURS)})
