@@ -17,7 +17,17 @@ import click
 from fleet_tui import names
 from fleet_tui.cli.completion import complete_mix, complete_new_names
 from fleet_tui.cli.consent import trusted_first
-from fleet_tui.cli.group import cli, confirm, open_fleet, prompt_text, say, say_columns, say_json, shortened
+from fleet_tui.cli.group import (
+    cli,
+    confirm,
+    find_to_change,
+    open_fleet,
+    prompt_text,
+    say,
+    say_columns,
+    say_json,
+    shortened,
+)
 from fleet_tui.cli.options import (
     batch_option,
     json_option,
@@ -214,7 +224,7 @@ def revive(branch: str, prompt: str | None, fresh: bool, own_settings: bool, as_
     """
     with _starting(copies_here=False, has_quick=False, as_json=as_json) as report:
         report.fleet.refresh()
-        agent = report.fleet.find(branch)
+        agent = find_to_change(report.fleet, branch)
         text = prompt_text(prompt)
         made = trusted_first(
             report.fleet,

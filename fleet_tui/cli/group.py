@@ -20,6 +20,7 @@ from fleet_tui.text import flat, to_json
 
 if TYPE_CHECKING:
     from fleet_tui.fleet import Fleet
+    from fleet_tui.models import Agent
 
 
 class OutputClosed(Exception):
@@ -184,6 +185,14 @@ def refreshed_fleet() -> Fleet:
     fleet = open_fleet()
     fleet.refresh()
     return fleet
+
+
+def find_to_change(fleet: Fleet, name: str) -> Agent:
+    """The agent of that name. If this project has none, it may not be the one that is meant: say whose it is."""
+    agent = fleet.find(name)
+    if fleet.project() not in (None, agent.project) and name != agent.id:
+        say(f"{agent.name} is an agent of {agent.project}", err=True)
+    return agent
 
 
 def say(text: str, *, err: bool = False) -> None:

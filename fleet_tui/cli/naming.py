@@ -8,7 +8,7 @@ import click
 
 from fleet_tui import selection
 from fleet_tui.cli.completion import complete_agents_and_batches, complete_batches
-from fleet_tui.cli.group import cli, refreshed_fleet, say, say_columns, say_json
+from fleet_tui.cli.group import cli, find_to_change, refreshed_fleet, say, say_columns, say_json
 from fleet_tui.cli.options import json_option, name_argument
 from fleet_tui.errors import UsageError
 from fleet_tui.faces.plain import changed_record
@@ -31,7 +31,7 @@ def rename(branch: str, new_name: str, as_json: bool) -> None:
       fleet rename fix-login login-with-oauth
     """
     fleet = refreshed_fleet()
-    agent = fleet.find(branch)
+    agent = find_to_change(fleet, branch)
     renamed = fleet.rename(agent, new_name)
     if as_json:
         say_json(changed_record(renamed), indent=2)

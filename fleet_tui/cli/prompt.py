@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from fleet_tui.cli.completion import complete_agents, complete_batches
-from fleet_tui.cli.group import cli, prompt_text, refreshed_fleet, say, say_json
+from fleet_tui.cli.group import cli, find_to_change, prompt_text, refreshed_fleet, say, say_json
 from fleet_tui.cli.options import json_option, name_argument
 from fleet_tui.errors import (
     FleetError,
@@ -114,7 +114,7 @@ def _recipients(fleet: Fleet, patterns: Sequence[str], batch: str | None) -> lis
     from fleet_tui.names import is_pattern
 
     if len(patterns) == 1 and batch is None and not is_pattern(patterns[0]):
-        return [fleet.find(patterns[0])]
+        return [find_to_change(fleet, patterns[0])]
     agents = [agent for agent in fleet.match(patterns, batch=batch) if not agent.has_ended]
     if not agents:
         raise Refused("all these agents have ended", hint="fleet revive starts an agent again")
@@ -197,7 +197,7 @@ def queue(branch: str, edit: tuple[str, str] | None, cancel: str | None, count: 
       fleet queue fix-login --cancel 1
     """
     fleet = refreshed_fleet()
-    agent = fleet.find(branch)
+    agent = find_to_change(fleet, branch)
     if edit:
         fleet.prompts.reword(agent, edit[0], prompt_text(edit[1]))
     if cancel is not None:
@@ -238,7 +238,7 @@ def answer(branch: str, choice: str | None, as_json: bool) -> None:
       fleet answer fix-login 1
     """
     fleet = refreshed_fleet()
-    agent = fleet.find(branch)
+    agent = find_to_change(fleet, branch)
     if choice is None:
         found = fleet.why(agent)
         if found.status != Status.BLOCKED:

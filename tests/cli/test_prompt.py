@@ -17,6 +17,7 @@ from fleet_tui.holder.prompts.reasons import SAYS_NOTHING
 from fleet_tui.models import Agent, Status
 from tests.agent_pool import AgentPool, fleet, module_pool, pool, project
 from tests.cli.commands import Cli, cli, prints
+from tests.git.repositories import make
 from tests.holder.holders import wait_until
 from tests.prompting.asking_agents import COMMAND, asking, written
 
@@ -338,3 +339,26 @@ def test_a_wrong_status_is_saved_as_a_test_takes_it(cli: Cli, pool: AgentPool) -
     assert cli("why", agent.name, "--wrong", "working", "--kind", "login").code == 2
     assert cli("why", agent.name, "--kind", "login").code == 2
     assert cli("why", agent.name, "--wrong", "blocked", "--kind", "login").code == 0
+
+
+# ── agents of other projects ──
+
+
+def test_a_prompt_to_an_agent_of_another_project_says_so(
+    cli: Cli, pool: AgentPool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    agent = pool.take("shell", CALM)
+    here = cli("queue", agent.name)
+    monkeypatch.chdir(make(tmp_path / "elsewhere"))
+    theirs = f"{agent.name} is an agent of {pool.project}"
+
+    by_name = cli("prompt", agent.name, "hello", "--now")
+    renamed = cli("rename", agent.name, f"{agent.name}-2")
+    by_id = cli("queue", agent.id)
+
+    assert theirs not in here.err
+    assert by_name.err.splitlines()[:1] == [theirs]
+    assert renamed.err.splitlines()[0] == theirs
+    assert (by_id.code, by_id.err) == (0, "")
+    monkeypatch.chdir("/")
+    assert "is an agent of" not in cli("prompt", f"{agent.name}-2", "hello", "--now").err
