@@ -66,7 +66,7 @@ class StoreError(FleetError):
 
 
 class StoreUnwritable(StoreError):
-    """The disk is full or read-only, or another process keeps the store locked."""
+    """The disk is full or read-only, another process keeps the store locked, or a newer version wrote it."""
 
 
 class StoreDamaged(StoreError):

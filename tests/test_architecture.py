@@ -60,6 +60,21 @@ def test_every_room_has_tests_and_every_folder_of_tests_a_room() -> None:
     assert folders_of(TESTS) - NO_ROOMS == folders_of(PACKAGE)
 
 
+def test_every_python_that_is_started_ignores_the_modules_of_its_folder() -> None:
+    """Without -P, a file json.py in a repository would run instead of Python's own."""
+    found = [
+        (path.name, [getattr(element, "value", None) for element in node.elts[1:2]])
+        for path in sorted(PACKAGE.rglob("*.py"))
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.List | ast.Tuple)
+        and node.elts
+        and ast.unparse(node.elts[0]) == "sys.executable"
+    ]
+
+    assert len(found) > 5
+    assert [(name, options) for name, options in found if options != ["-P"]] == []
+
+
 def test_no_two_public_classes_share_a_name() -> None:
     names = [
         name

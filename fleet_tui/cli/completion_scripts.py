@@ -1,7 +1,8 @@
-"""Print the completion scripts of the shells: click's own, with two differences.
+"""Print the completion scripts of the shells: click's own, with three differences.
 
 Values of --agents contain colons and commas. Bash splits words at colons, so its script joins what no space separates and
-completes the part behind the last colon; the script for fish splits an answer of click at its first comma only.
+completes the part behind the last colon. Bash alone does not quote what it completes, and a branch's name may hold a
+command, so its script does. The script for fish splits an answer of click at its first comma only.
 """
 
 from __future__ import annotations
@@ -32,7 +33,10 @@ _BASH = """\
         case $type in
             dir) COMPREPLY=(); compopt -o dirnames ;;
             file) COMPREPLY=(); compopt -o default ;;
-            plain) COMPREPLY+=("${value#"$done"}") ;;
+            plain)
+                value=${value#"$done"}
+                [[ $value == *[!a-zA-Z0-9_@%%+=:,./-]* ]] && printf -v value %%q "$value"
+                COMPREPLY+=("$value") ;;
         esac
     done < <(env COMP_WORDS="${words[*]}" COMP_CWORD=$((${#words[@]} - 1)) %(complete_var)s=bash_complete "$1")
     return 0

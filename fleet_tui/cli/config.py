@@ -246,11 +246,7 @@ def _edit(*, user: bool) -> None:
     from fleet_tui.fleet.editor import editor
 
     fleet = open_fleet()
-    file = fleet.settings.file(user=user)
-    if user:
-        file.parent.mkdir(parents=True, exist_ok=True)
-    elif not file.exists():
-        raise NotFound(f"no such file: {file}", hint="create it with: fleet init")
+    file = fleet.settings.file_to_edit(user=user)
     command = editor()
     before = fleet.settings.text(user=user)
     try:

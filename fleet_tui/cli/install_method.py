@@ -38,7 +38,7 @@ def update_command() -> str:
 def newest() -> str:
     """Ask the user's package index for the newest version. Nothing else in the package uses the network."""
     done = subprocess.run(
-        [sys.executable, "-m", "pip", "index", "versions", NAME],
+        [sys.executable, "-P", "-m", "pip", "index", "versions", NAME],
         capture_output=True,
         encoding="utf-8",
         check=False,

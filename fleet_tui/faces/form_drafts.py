@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import math
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,8 @@ Values = Mapping[str, Any]
 """The contents of a form by the names of its fields: texts, and lists of plain data."""
 
 MOST_DRAFTS = 50
+MOST_BYTES = 16 << 20
+"""Of a file that is read."""
 KEEP_SECONDS = 30 * 86_400.0
 
 
@@ -57,14 +60,14 @@ class FormDrafts:
         if self._file is None:
             return
         try:
-            found = json.loads(self._file.read_bytes())
+            found = json.loads(files.read(self._file, limit=MOST_BYTES))
             self._drafts = {
-                str(form): FormDraft(dict(draft["values"]), float(draft["at"]))
-                for form, draft in found.items()
+                form: FormDraft(dict(draft["values"]), float(draft["at"])) for form, draft in found.items()
             }
+            self._drafts = {form: draft for form, draft in self._drafts.items() if math.isfinite(draft.at)}
         except FileNotFoundError:
             self._drafts = {}
-        except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
             return
 
     def _write(self, now: float) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fleet_tui import paths
-from fleet_tui.errors import NoRepository, NotFound
+from fleet_tui.errors import NoRepository, NotFound, Refused
 
 if TYPE_CHECKING:
     from fleet_tui.config.init import FirstConfig
@@ -43,6 +43,24 @@ class SettingsVerbs:
             raise NoRepository(
                 error.message, hint="cd to a project, or use --user for your own file"
             ) from None
+
+    def file_to_edit(self, *, user: bool = False) -> Path:
+        """The same, after checking that it exists, and that the project's is not a link to another file of the user."""
+        from fleet_tui.system import files
+
+        file = self.file(user=user)
+        if user:
+            file.parent.mkdir(parents=True, exist_ok=True)
+            return file
+        if not file.exists():
+            raise NotFound(f"no such file: {file}", hint="create it with: fleet init")
+        try:
+            files.check_inside(file, self._fleet.repository.root)
+        except OSError as error:
+            raise Refused(
+                f"{file} is not opened: {error.strerror}", hint="replace the link by a file"
+            ) from None
+        return file
 
     def get(self, key: str) -> object:
         """The value of a key that is in effect here."""

@@ -7,15 +7,23 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from pathlib import Path
 from typing import Any, TypeVar
 
-from fleet_tui.fast_dataclasses import asdict, dataclass, known, replace
+from fleet_tui.fast_dataclasses import asdict, dataclass, fields, known, replace
 from fleet_tui.system import files
 
 RECORD_SIZE = 4096
 """Bytes reserved at the start, so that the end can be recorded on a full disk."""
 
+
+LARGEST = 1 << 63
+"""What the store can keep is smaller."""
+LATEST = 1e11
+"""Seconds since 1970: some time in the year 5138."""
+_SURROGATE = re.compile("[\ud800-\udfff]")
+"""Half a character, which neither the store nor a path takes."""
 
 T = TypeVar("T")
 
@@ -93,15 +101,40 @@ def read_record(path: Path, kind: type[T]) -> T | None:
         return None
     if not isinstance(values, dict):
         return None
+    made: type[Any] = kind
+    types = {one.name: str(one.type) for one in fields(made)}
+    kept = known(kind, values)
+    if not all(_fits(value, types[name]) for name, value in kept.items()):
+        return None
     try:
-        return kind(**known(kind, values))
+        return kind(**kept)
     except TypeError:
         return None
 
 
+def _fits(value: object, kind: str) -> bool:
+    """Whether a value is of the type of its field: an agent runs as the same user, and may write anything there."""
+    if value is None:
+        return kind.endswith("| None")
+    match kind.removesuffix(" | None"):
+        case "int":
+            return isinstance(value, int) and abs(value) < LARGEST
+        case "float":
+            return isinstance(value, int | float)
+        case "str":
+            return isinstance(value, str) and "\0" not in value and not _SURROGATE.search(value)
+    return True
+
+
+def _is_time(value: float) -> bool:
+    return 0 <= value < LATEST
+
+
 def read_holder(folder: Path) -> Holder | None:
     found = read_record(folder / "holder.json", Holder)
-    if found is None:
+    if found is None or not _is_time(found.started_at):
+        return None
+    if not all(0 < pid < 1 << 31 for pid in (found.keeper_pid, found.pid)):
         return None
     # JSON has no tuples, and a damaged file may have anything there.
     terminal: Any = found.terminal
@@ -119,7 +152,8 @@ def read_strays(folder: Path) -> frozenset[tuple[int, int]]:
 
 
 def read_exit(folder: Path) -> Exit | None:
-    return read_record(folder / "exit.json", Exit)
+    found = read_record(folder / "exit.json", Exit)
+    return found if found is not None and _is_time(found.at) else None
 
 
 class ExitRecord:

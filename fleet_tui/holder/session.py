@@ -30,6 +30,8 @@ SEND_SECONDS = 2
 RECEIVE_SIZE = 65536
 PASTE_BYTES = wire.LIMIT - 4096
 """Bytes of pasted text in one message, with room for the message around it."""
+MALFORMED = (KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError)
+"""Raised by a message of the right kind with the wrong content."""
 
 
 class Session:
@@ -61,7 +63,7 @@ class Session:
         deadline = time.monotonic() + seconds
         while True:
             try:
-                return cls(_connect(run_folder), name)._greeted(kind, cols, rows, rate, deadline)
+                return cls(connect(run_folder), name)._greeted(kind, cols, rows, rate, deadline)
             except (OSError, HolderGone) as error:
                 if not is_held(lock):
                     raise HolderGone(
@@ -140,16 +142,20 @@ class Session:
             raise HolderGone(f"the holder of {self._name} has closed", hint="fleet list shows how it ended")
         try:
             messages = list(self._unpacker.feed(data))
-        except wire.WireError as error:
+            for message in messages:
+                if message["t"] == "frame":
+                    self._show(message)
+        except (wire.WireError, *MALFORMED) as error:
             raise HolderGone(
                 f"the holder of {self._name} sent an invalid message: {error}", hint="run: fleet doctor"
             ) from error
-        for message in messages:
-            if message["t"] == "frame":
-                message["changed"] = self.view.apply(message)
-                with contextlib.suppress(HolderGone):
-                    self.send("ack", seq=message["seq"])
         return self.arrived() + messages
+
+    def _show(self, frame: wire.Message) -> None:
+        """Apply a frame, add the rows that it changed, and acknowledge it."""
+        frame["changed"], frame["more"] = self.view.apply(frame), bool(frame["more"])
+        with contextlib.suppress(HolderGone):
+            self.send("ack", seq=frame["seq"])
 
     def arrived(self) -> list[wire.Message]:
         """Messages that arrived together with an answer: `fileno` does not show them as readable."""
@@ -202,14 +208,17 @@ def paste_parts(text: str) -> list[str]:
     return parts
 
 
-def _connect(run_folder: Path) -> socket.socket:
+def connect(run_folder: Path, *, blocking: bool = True) -> socket.socket:
+    """Connect to the screen server of a run. Raises HolderGone before it has a holder, and OSError while none listens."""
     holder = read_holder(run_folder)
     if holder is None:
         raise HolderGone("the agent has no holder yet", hint="try again in a moment")
     connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-    # A screen server that hangs must not block its clients.
-    connection.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, struct.pack("ll", SEND_SECONDS, 0))
+    connection.setblocking(blocking)
     try:
+        if blocking:
+            # A screen server that hangs must not block its clients.
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, struct.pack("ll", SEND_SECONDS, 0))
         connection.connect(holder.socket)
         if not is_same_user(connection):
             raise PermissionError(f"{holder.socket} is served by another user")

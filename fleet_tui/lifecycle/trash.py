@@ -37,6 +37,8 @@ class KillResult:
 
 def to_trash(store: Store, agent: Agent, *, delete_branch: bool, now: float) -> KillResult | None:
     """Move the worktree of an ended agent to the trash; None if it is already killed."""
+    # Before anything is moved that could not be recorded.
+    store.db.refuse_newer()
     with holding(store, agent) as current:
         return (
             None

@@ -153,13 +153,23 @@ class SqliteDatabase:
     # ── read-only, replaced and changed files ───────────────────────────────────────────────────────────────────
 
     def require_writable(self) -> None:
-        """Raise StoreUnwritable if the file was opened read-only and still cannot be opened for writing."""
+        """Raise StoreUnwritable if a newer program wrote the file, or it was opened read-only and still cannot be opened
+        for writing."""
+        self.refuse_newer()
         if self._is_read_only:
             self._reopen_for_writing()
         if self._is_read_only:
             if disk_reserve.is_full(self.path.parent):
                 raise disk_full(self.path)
             raise StoreUnwritable(f"the store {self.path} cannot be written", hint="check its permissions")
+
+    def refuse_newer(self) -> None:
+        """Raise StoreUnwritable if a newer program wrote the file."""
+        if self.is_newer:
+            raise StoreUnwritable(
+                f"{self.path} was written by a newer fleet-tui, and this version can only read it",
+                hint="restart with the newer version",
+            )
 
     def _reopen_for_writing(self) -> None:
         read_only, self._connection = self._connection, self._open()
@@ -220,11 +230,7 @@ class SqliteDatabase:
         IMMEDIATE, because a transaction that starts as a reader cannot wait to become a writer. `uses_reserve` gives
         up the disk reserve on a full disk; not for what can be recorded later as well.
         """
-        if self.is_newer:
-            raise StoreError(
-                f"{self.path} was written by a newer fleet-tui, and this version can only read it",
-                hint="restart with the newer version",
-            )
+        self.refuse_newer()
         disk_reserve.allocate(self.path.parent)
         if uses_reserve:
             disk_reserve.release_if_full(self.path.parent)

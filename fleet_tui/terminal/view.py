@@ -8,6 +8,9 @@ from typing import Any
 from fleet_tui.fast_dataclasses import dataclass, field
 from fleet_tui.terminal.cells import Style
 
+LARGEST = 0xFFFF
+"""Columns, and rows, of the largest terminal that there can be."""
+
 Run = tuple[str, Style | None, int]
 """Text, style (None: the terminal's own), width in cells."""
 
@@ -32,8 +35,10 @@ class View:
     _epoch: int = -1
 
     def apply(self, frame: Mapping[str, Any]) -> set[int]:
-        """Apply a frame; returns the rows that changed."""
+        """Apply a frame; returns the rows that changed. Raises KeyError, TypeError, ValueError, … for a malformed one."""
         size = (int(frame["cols"]), int(frame["rows"]))
+        if not all(0 <= side <= LARGEST for side in size):
+            raise ValueError(f"a screen of {size[0]}×{size[1]}")
         if frame["full"] or frame["epoch"] != self._epoch:
             self._styles, self._epoch = {}, frame["epoch"]
         changed: set[int] = set()

@@ -317,6 +317,20 @@ def test_a_store_of_a_newer_version_is_read_only(cli: Cli) -> None:
     assert "newer" in refused(cli, 6, "create", "x")
 
 
+def test_agents_can_be_stopped_with_a_store_of_a_newer_version_and_are_shown_as_they_are(cli: Cli) -> None:
+    cli.ok("create", "one")
+    database = sqlite3.connect(paths.store())
+    database.execute("pragma user_version = 99")
+    database.close()
+
+    ran = cli("stop", "one")
+    assert (ran.code, ran.out.split()[:2]) == (0, ["one", "stopped"])
+    ran = cli("list", "--json")
+    assert [agent["status"] for agent in json.loads(ran.out)] == ["stopped"]
+    assert "newer" in ran.complaint
+    assert "one has ended, but is not recorded in the trash" in refused(cli, 6, "kill", "-f", "one")
+
+
 def test_an_unwritable_home_is_one_line(cli: Cli) -> None:
     ran = cli.script("list", env={"HOME": "/dev/null"})
 

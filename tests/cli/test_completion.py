@@ -57,6 +57,32 @@ def test_bash_completes_commands_agents_profiles_keys_and_batches(cli: Cli) -> N
     ]  # fmt: skip
 
 
+def test_bash_completes_a_name_that_holds_a_command_quoted(cli: Cli, project: Path) -> None:
+    names = [
+        "evil;touch${IFS}ran",
+        "evil$(touch${IFS}ran)",
+        "evil`touch${IFS}ran`",
+        "evil'é|&",
+        "evil-but-not",
+    ]
+    for name in names:
+        git(project, "branch", name)
+    start = COMPLETE.partition("ask fleet cre")[0]
+    script = f"{start} ask fleet create x --base ev >shown; eval \"printf '%s\\n' $(cat shown)\""
+
+    done = subprocess.run(
+        ["bash", "-c", script],
+        capture_output=True,
+        text=True,
+        cwd=project,
+        env={**os.environ, "FLEET": str(FLEET), "PATH": f"{FLEET.parent}:{os.environ['PATH']}"},
+    )
+
+    assert done.stderr == ""
+    assert sorted(done.stdout.splitlines()) == sorted(names)
+    assert not (project / "ran").exists()
+
+
 @pytest.mark.parametrize(
     ("shell", "command"),
     [

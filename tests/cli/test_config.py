@@ -33,6 +33,25 @@ def test_editing_opens_the_editor_and_checks_the_result(
     assert cli("config", "--edit").code == 1
 
 
+def test_a_project_file_that_is_a_link_out_of_the_repository_is_not_opened_in_the_editor(
+    cli: Cli, project: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    other = tmp_path / "other"
+    other.write_text("")
+    file = paths.project_config(project)
+    file.parent.mkdir()
+    file.symlink_to(other)
+    editor = tmp_path / "bin" / "editor"
+    editor.write_text('#!/bin/sh\necho "edited" >> "$1"\n')
+    editor.chmod(0o755)
+    monkeypatch.setenv("EDITOR", "editor")
+
+    ran = cli("config", "--edit")
+
+    assert (ran.code, other.read_text()) == (4, "")
+    assert "link out of the repository" in ran.complaint
+
+
 def test_configuration_is_shown_set_and_traced_to_its_file(cli: Cli, project: Path) -> None:
     cli.ok("config", "set", "agent.default", "cat")
     cli.ok("config", "--user", "set", "ui.log_lines", "7")

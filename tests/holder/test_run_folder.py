@@ -317,3 +317,48 @@ def test_events_wait_while_their_file_cannot_be_opened(tmp_path: Path) -> None:
     events.append("title", 2.0, text="new")
 
     assert [event["kind"] for event in read_events(folder, 0)[1]] == ["bell", "title"]
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        {"socket": 7},
+        {"socket": "/s\0"},
+        {"socket": "/\ud800"},
+        {"keeper_pid": [1]},
+        {"keeper_pid": -1},
+        {"keeper_pid": 1 << 40},
+        {"pid": 0},
+        {"keeper_started": 1 << 70},
+        {"started_at": "now"},
+        {"started_at": float("inf")},
+        {"boot_id": None},
+    ],
+)
+def test_a_holder_record_with_a_value_that_no_holder_writes_is_invalid(
+    folder: Path, values: dict[str, object]
+) -> None:
+    write_record(folder / "holder.json", holder_record(**values))
+
+    assert read_holder(folder) is None
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        {"cause": 1},
+        {"at": float("nan")},
+        {"at": 1e300},
+        {"code": "3"},
+        {"code": 1 << 70},
+        {"signal": [9]},
+        {"reason": "\ud800"},
+        {"lost_output": None},
+    ],
+)
+def test_a_record_of_an_end_with_a_value_that_no_holder_writes_is_invalid(
+    folder: Path, values: dict[str, object]
+) -> None:
+    write_record(folder / "exit.json", Exit(**{"cause": "exited", "at": 1.0, **values}))  # type: ignore[arg-type] # a test's own values
+
+    assert read_exit(folder) is None

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import subprocess
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 
+from fleet_tui import __version__
 from fleet_tui.terminal.input_events import KeyEvent
-from fleet_tui.tui.dashboard import shell_program
+from fleet_tui.tui.dashboard import outside, shell_program
 from tests.tui.ptyapp import PtyApp
 
 Start = Callable[[str], PtyApp]
@@ -75,3 +78,31 @@ def test_chords_are_told_from_keys_that_look_like_them() -> None:
     assert not shell_program.is_chord(KeyEvent("q", ctrl=True, shift=True), "ctrl+q")
     assert not shell_program.is_chord(KeyEvent("q", "q"), "ctrl+q")
     assert not shell_program.is_chord(KeyEvent("f12", action="release"), "f12")
+
+
+# ── planted modules ─────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.fixture
+def planted(tmp_path: Path) -> Path:
+    """A folder with modules of an agent or of a stranger's repository, which say so when they are imported."""
+    for name in ("fleet_tui", "json", "select", "click"):
+        (tmp_path / f"{name}.py").write_text(f"print('PLANTED {name}')\n")
+    return tmp_path
+
+
+def test_the_shell_of_a_worktree_runs_no_module_of_the_worktree(planted: Path) -> None:
+    program, *rest = shell_program.command("/bin/sh", "one", ("ctrl+q",))
+    with PtyApp([*rest, "-c", "echo in $PWD"], program=program, cols=200, rows=10, cwd=planted) as app:
+        assert app.exit_code() == 0
+
+    assert f"in {planted}" in app.text
+    assert "PLANTED" not in app.text
+
+
+def test_the_dashboard_runs_no_module_of_its_folder_as_fleet(planted: Path) -> None:
+    done = subprocess.run(
+        [*outside.FLEET, "--version"], cwd=planted, capture_output=True, text=True, check=True
+    )
+
+    assert done.stdout == f"fleet, version {__version__}\n"

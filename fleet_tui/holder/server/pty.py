@@ -46,27 +46,20 @@ class Pty:
 
     # ── output ──────────────────────────────────────────────────────────────────────────────────────────────────
 
-    def read(self, limit: int = READ_SIZE) -> bytes:
-        """What the program has printed, up to the limit or a little more."""
-        chunks = []
-        total = 0
-        while total < limit:
-            try:
-                data = os.read(self.master, READ_SIZE)
-            except BlockingIOError:
-                break
-            except OSError as error:
-                # Linux says EIO when the last process has closed the terminal.
-                if error.errno != errno.EIO:
-                    complaints.log()
-                self._unregister()
-                break
-            if not data:
-                self._unregister()
-                break
-            chunks.append(data)
-            total += len(data)
-        return b"".join(chunks)
+    def read(self) -> bytes:
+        """The next piece of what the program has printed; the kernel hands out four kilobytes at a time."""
+        try:
+            data = os.read(self.master, READ_SIZE)
+        except BlockingIOError:
+            return b""
+        except OSError as error:
+            # Linux says EIO when the last process has closed the terminal.
+            if error.errno != errno.EIO:
+                complaints.log()
+            data = b""
+        if not data:
+            self._unregister()
+        return data
 
     def is_own_output(self, data: bytes, now: float) -> bool:
         """Whether the program printed this on its own account: it is neither an echo nor a redraw after a resize."""

@@ -31,6 +31,8 @@ class ReadAhead:
         self._ahead = b""
         self._has_thread = False
         self._begin, self._end = _thread.allocate_lock(), _thread.allocate_lock()
+        self._begin.acquire()
+        self._end.acquire()
         self._is_to_stop = False
 
     @property
@@ -51,14 +53,9 @@ class ReadAhead:
     @contextlib.contextmanager
     def reading_on(self, data: bytes) -> Iterator[None]:
         """Read the next output while the block works on this one, if it looks like a flood."""
-        if len(data) < FLOOD_BYTES:
+        if len(data) < FLOOD_BYTES or not self._is_thread_there():
             yield
             return
-        if not self._has_thread:
-            self._has_thread = True
-            self._begin.acquire()
-            self._end.acquire()
-            _thread.start_new_thread(self._run, ())
         self._is_to_stop = False
         self._begin.release()
         try:
@@ -66,6 +63,16 @@ class ReadAhead:
         finally:
             self._is_to_stop = True
             self._end.acquire()
+
+    def _is_thread_there(self) -> bool:
+        """Start the thread, unless it runs; False if the system has none to give, as when a program forks without end."""
+        if not self._has_thread:
+            try:
+                _thread.start_new_thread(self._run, ())
+            except RuntimeError:
+                return False
+            self._has_thread = True
+        return True
 
     def _run(self) -> None:
         while True:
@@ -82,8 +89,7 @@ class ReadAhead:
         size = 0
         try:
             while size < READ_SIZE and not self._is_to_stop and self._pty.is_open:
-                # One piece at a time: what is not recorded yet is lost if the emulator crashes.
-                piece = self._read(1)
+                piece = self._read_piece()
                 if piece:
                     pieces.append(piece)
                     size += len(piece)
@@ -92,8 +98,17 @@ class ReadAhead:
         finally:
             self._ahead = b"".join(pieces)
 
-    def _read(self, limit: int = READ_SIZE) -> bytes:
-        data = self._pty.read(limit)
-        if data:
-            self._transcript.write(data)
-        return data
+    def _read(self) -> bytes:
+        pieces: list[bytes] = []
+        size = 0
+        while size < READ_SIZE and (piece := self._read_piece()):
+            pieces.append(piece)
+            size += len(piece)
+        return b"".join(pieces)
+
+    def _read_piece(self) -> bytes:
+        """Read and record one piece: what is not recorded when this process is killed is lost."""
+        piece = self._pty.read()
+        if piece:
+            self._transcript.write(piece)
+        return piece

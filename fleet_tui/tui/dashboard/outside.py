@@ -10,7 +10,7 @@ from fleet_tui.errors import FleetError
 from fleet_tui.tui.dashboard.display import Display
 from fleet_tui.tui.dialogs.external_editor import run_in_terminal
 
-FLEET = (sys.executable, "-c", "from fleet_tui.cli import main; main()")
+FLEET = (sys.executable, "-P", "-c", "from fleet_tui.cli import main; main()")
 """The command line of this installation, without looking for it on PATH."""
 
 

@@ -34,7 +34,7 @@ _MODES_OFF = b"\x1b[?1000l\x1b[?1002l\x1b[?1003l\x1b[?1006l\x1b[?2004l\x1b[<u\x1
 
 def command(shell: str, name: str, leave: Sequence[str]) -> list[str]:
     """The command that runs a shell until it exits, or one of these chords is pressed."""
-    return [sys.executable, "-c", _SCRIPT, name, " ".join(leave), shell]
+    return [sys.executable, "-P", "-c", _SCRIPT, name, " ".join(leave), shell]
 
 
 def main() -> None:

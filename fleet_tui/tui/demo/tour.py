@@ -167,7 +167,7 @@ def _caretaker(folder: Path) -> subprocess.Popen[bytes]:
     """
     script = "import sys; from pathlib import Path; from fleet_tui.tui.demo import tour; tour.run_caretaker(Path(sys.argv[1]))"
     return subprocess.Popen(
-        [sys.executable, "-c", script, str(folder)],
+        [sys.executable, "-P", "-c", script, str(folder)],
         stdin=subprocess.PIPE,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,

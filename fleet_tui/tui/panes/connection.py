@@ -16,8 +16,7 @@ from typing import Any, Protocol
 from fleet_tui.errors import HolderGone
 from fleet_tui.holder import wire
 from fleet_tui.holder.lock import is_held
-from fleet_tui.holder.run_folder import read_holder
-from fleet_tui.holder.session import Session, final_view, paste_parts
+from fleet_tui.holder.session import Session, connect, final_view, paste_parts
 from fleet_tui.models import Agent
 from fleet_tui.terminal.input_events import KeyEvent, MouseEvent
 from fleet_tui.terminal.view import View
@@ -124,6 +123,8 @@ class PaneConnection:
         self._name = name
         self._listener = listener
         self._session: LoopSession | None = None
+        self._is_greeted = False
+        """Whether the screen server has answered: what was typed before goes first."""
         self._retry: asyncio.TimerHandle | None = None
         self._delay = RETRY_SECONDS
         self._rate = 0.0
@@ -183,6 +184,7 @@ class PaneConnection:
 
     def _drop(self) -> None:
         session, self._session = self._session, None
+        self._is_greeted = False
         self._answers.clear()
         self._changed.clear()
         if self._is_partial:
@@ -195,25 +197,12 @@ class PaneConnection:
         if not self._is_open or self.has_ended:
             return
         try:
-            connection = self._connect()
-        except OSError:
+            connection = connect(self._folder, blocking=False)
+        except (OSError, HolderGone):
             self._try_again()
             return
         self._session = LoopSession(connection, self._name, self._receive_message, self._lose)
         self._session.send("hello", v=wire.VERSION, kind="pane", cols=0, rows=0, rate=self._rate)
-
-    def _connect(self) -> socket.socket:
-        holder = read_holder(self._folder)
-        if holder is None:
-            raise FileNotFoundError
-        connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        try:
-            connection.setblocking(False)
-            connection.connect(holder.socket)
-        except OSError:
-            connection.close()
-            raise
-        return connection
 
     def _try_again(self) -> None:
         if not is_held(self._lock):
@@ -258,11 +247,13 @@ class PaneConnection:
         if kind == "frame":
             self._take_frame(message)
         elif kind == "answer":
-            answered = self._answers.pop(message.get("id", 0), None)
+            number = message.get("id")
+            answered = self._answers.pop(number, None) if isinstance(number, int) else None
             if answered is not None:
                 answered(message)
         elif kind == "note":
-            self._listener.note_received(str(message["kind"]), str(message["title"]), str(message["text"]))
+            kind, title, text = (str(message.get(name, "")) for name in ("kind", "title", "text"))
+            self._listener.note_received(kind, title, text)
         elif kind == "welcome":
             self._join()
         elif kind == "exit":
@@ -271,7 +262,7 @@ class PaneConnection:
 
     def _take_frame(self, message: wire.Message) -> None:
         self._changed |= message["changed"]
-        self._is_partial = bool(message["more"])
+        self._is_partial = message["more"]
         if self._is_partial:
             return
         changed, self._changed = self._changed, set()
@@ -282,6 +273,7 @@ class PaneConnection:
     def _join(self) -> None:
         self._delay = RETRY_SECONDS
         unsent, self._unsent = self._unsent, []
+        self._is_greeted = True
         self._listener.connected()
         for kind, fields in unsent:
             self._send_now(kind, **fields)
@@ -296,7 +288,7 @@ class PaneConnection:
 
     def _send(self, kind: str, /, **fields: Any) -> None:
         """Send now, or once a screen server is there again."""
-        if self.has_ended or self._send_now(kind, **fields):
+        if self.has_ended or (self._is_greeted and self._send_now(kind, **fields)):
             return
         if len(self._unsent) < UNSENT_LIMIT:
             self._unsent.append((kind, fields))
