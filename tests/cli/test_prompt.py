@@ -17,7 +17,7 @@ from fleet_tui.holder.prompts.reasons import SAYS_NOTHING
 from fleet_tui.models import Agent, Status
 from tests.agent_pool import AgentPool, fleet, module_pool, pool, project
 from tests.cli.commands import Cli, cli, prints
-from tests.git.repositories import make
+from tests.git.repositories import call
 from tests.holder.holders import wait_until
 from tests.prompting.asking_agents import COMMAND, asking, written
 
@@ -349,7 +349,9 @@ def test_a_prompt_to_an_agent_of_another_project_says_so(
 ) -> None:
     agent = pool.take("shell", CALM)
     here = cli("queue", agent.name)
-    monkeypatch.chdir(make(tmp_path / "elsewhere"))
+    call(tmp_path, "init", "-q")
+    call(tmp_path, "commit", "-q", "--allow-empty", "-m", "x")
+    monkeypatch.chdir(tmp_path)
     theirs = f"{agent.name} is an agent of {pool.project}"
 
     by_name = cli("prompt", agent.name, "hello", "--now")
