@@ -358,3 +358,12 @@ def test_a_list_to_pick_from_says_how_much_of_it_is_out_of_view() -> None:
         await until(pilot, lambda: "─ 1 of 22 ─" in text_of(app))
 
     on_stage(go)
+
+
+def test_a_form_in_a_small_terminal_is_never_laid_out_for_a_large_one() -> None:
+    async def go(app: StageApp, pilot: Pilot[None]) -> None:
+        await pilot.press("f")
+        await until(pilot, lambda: isinstance(app.screen, FanOutDialog) and "tab next field" in text_of(app))
+        assert not app.screen.query_one(Preview)._drawn, "it was shown beside the fields before it was hidden"
+
+    on_stage(go, size=(80, 24))
