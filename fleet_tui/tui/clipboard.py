@@ -39,10 +39,11 @@ class Unreached:
 
 
 TMUX_IS_OFF = Unreached(
-    "tmux keeps what you copy from the terminal", "put `set -g set-clipboard on` into ~/.tmux.conf"
+    "tmux does not pass copied text on to the clipboard", "put `set -g set-clipboard on` into ~/.tmux.conf"
 )
 SCREEN = Unreached(
-    "GNU screen keeps what you copy from the terminal", "hold shift and select with the mouse, or use tmux"
+    "GNU screen does not pass copied text on to the clipboard",
+    "hold shift and select with the mouse, or use tmux",
 )
 
 

@@ -18,6 +18,8 @@ from textual.app import App
 from textual.color import Color
 from textual.filter import LineFilter
 
+from fleet_tui.errors import UsageError
+from fleet_tui.text import one_line
 from fleet_tui.tui import tmux
 
 ColorDepth = Literal["truecolor", "256", "16", "none"]
@@ -38,11 +40,18 @@ def of_terminal(
     environment: Mapping[str, str], ask_tmux: Callable[[Mapping[str, str]], str] | None = None
 ) -> ColorDepth:
     """The depth of the terminal of this environment; behind a multiplexer, what the multiplexer passes on."""
+    system = environment.get("TEXTUAL_COLOR_SYSTEM", "auto")
+    if system not in ("auto", *_NAMED):
+        # Textual does not start with any other value, nor with an empty one.
+        raise UsageError(
+            f"TEXTUAL_COLOR_SYSTEM={one_line(system)} is not a color system",
+            hint="unset it, or set it to auto, standard, 256 or truecolor",
+        )
     if environment.get("NO_COLOR"):
         return "none"
     if environment.get("TEXTUAL_DRIVER"):
         return "truecolor"  # the browser's
-    named = _NAMED.get(environment.get("TEXTUAL_COLOR_SYSTEM", ""))
+    named = _NAMED.get(system)
     if named is not None:
         return named
     claimed = _claimed(environment)

@@ -9,6 +9,7 @@ from textual.color import Color
 from textual.theme import BUILTIN_THEMES, Theme
 
 from fleet_tui.config.kinds import THEMES
+from fleet_tui.errors import UsageError
 from fleet_tui.terminal.cells import TRUECOLOR
 from fleet_tui.tui import themes
 from fleet_tui.tui.color_depth import ColorDepth, Nearest256, nearest, of_terminal, rgb_of
@@ -42,6 +43,13 @@ def test_the_environment_says_how_many_colors_there_are(
     environment: dict[str, str], depth: ColorDepth
 ) -> None:
     assert of_terminal(environment) == depth
+
+
+@pytest.mark.parametrize("named", ["", "16", "TRUECOLOR"])
+def test_an_unknown_color_system_is_refused_with_the_known_ones(named: str) -> None:
+    environment = {"TERM": "xterm-256color", "NO_COLOR": "1", "TEXTUAL_COLOR_SYSTEM": named}
+    with pytest.raises(UsageError, match=r"auto, standard, 256 or truecolor"):
+        of_terminal(environment)
 
 
 @pytest.mark.parametrize(

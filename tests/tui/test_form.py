@@ -335,3 +335,35 @@ def test_the_profile_of_a_new_agent_is_picked_from_a_list_or_any_command() -> No
         assert app.screen.query_one("#profile", Input).value == "my-tool -v"
 
     on_stage(go)
+
+
+def test_a_list_to_pick_from_says_how_much_of_it_is_out_of_view() -> None:
+    async def go(app: StageApp, pilot: Pilot[None]) -> None:
+        letters = "abcdefghijklmnopqrst"
+        programs = tuple(
+            AgentProgram(f"agent{letter}", f"/bin/agent{letter}", "", "1.0") for letter in letters
+        )
+        app.worker.known["project_info"] = replace(fleet_states.PLACE, programs=programs)
+        await pilot.press("n")
+        await until(pilot, lambda: "or any other profile or command" in text_of(app))
+        app.screen.query_one("#profile", Input).focus()
+        await pilot.press("down")
+        await until(pilot, lambda: isinstance(app.screen, ProfilePicker))
+        await until(pilot, lambda: "▾ 8 more  22" in text_of(app))
+        await pilot.press(*["down"] * 16)
+        await until(pilot, lambda: "▴ 3  ▾ 5 more  22" in text_of(app))
+        await pilot.press("pagedown")
+        await until(pilot, lambda: "▴ 8  22" in text_of(app))
+        await pilot.press(*"agentt")
+        await until(pilot, lambda: "─ 1 of 22 ─" in text_of(app))
+
+    on_stage(go)
+
+
+def test_a_form_in_a_small_terminal_is_never_laid_out_for_a_large_one() -> None:
+    async def go(app: StageApp, pilot: Pilot[None]) -> None:
+        await pilot.press("f")
+        await until(pilot, lambda: isinstance(app.screen, FanOutDialog) and "tab next field" in text_of(app))
+        assert not app.screen.query_one(Preview)._drawn, "it was shown beside the fields before it was hidden"
+
+    on_stage(go, size=(80, 24))

@@ -275,6 +275,8 @@ def random_session(repository: Path, seed: int, steps: int) -> None:
             for _ in range(steps):
                 await user.step()
                 await user.check()
+                if user.driven.app.screen is user.driven.dashboard:
+                    await user.check_typing()
             await user.close_dialogs()
             await user.catch_up()
             await user.check()

@@ -13,6 +13,7 @@ from fleet_tui.faces.live import LiveData
 from fleet_tui.models import Agent, Batch, Evidence, FleetState, Status
 from fleet_tui.tui.dialogs.answer import AnswerDialog
 from fleet_tui.tui.widgets.detail import Detail
+from fleet_tui.tui.widgets.fleet_list import FleetList
 from fleet_tui.tui.widgets.header import Header
 from fleet_tui.tui.widgets.lines import clean, wrap
 from fleet_tui.tui.widgets.row_lines import Look, draw, full_row
@@ -190,6 +191,47 @@ def test_a_dashboard_that_does_not_fit_says_so_and_returns_when_it_fits(state: F
         await until(pilot, lambda: " LIST " in text_of(app) and "too small" not in text_of(app))
 
     on_stage(go, (20, 6), state)
+
+
+MANY = FleetState(
+    tuple(one(f"task-{number}-A") for number in range(60)), (Batch("b", fleet_states.ATLAS, 1.0),), 1
+)
+
+
+def shows_the_selected(app: StageApp) -> bool:
+    listed = app.dashboard.query_one(FleetList)
+    return any("▌" in listed.render_line(y).text for y in range(listed.size.height))
+
+
+def test_the_selected_agent_stays_in_view_when_others_appear_above_it() -> None:
+    async def go(app: StageApp, pilot: Pilot[None]) -> None:
+        await pilot.press("G")
+        more = tuple(one(f"task-{number}-B") for number in range(7))
+        app.dashboard.view.take_state(replace(MANY, agents=(*more, *MANY.agents)))
+        await pilot.pause()
+        assert shows_the_selected(app)
+
+        await pilot.resize_terminal(80, 24)
+        assert shows_the_selected(app)
+        app.dashboard.view.take_state(MANY)
+        await pilot.pause()
+        assert shows_the_selected(app)
+
+    on_stage(go, (120, 40), MANY)
+
+
+def test_a_list_that_was_scrolled_away_from_the_selected_agent_stays_there() -> None:
+    async def go(app: StageApp, pilot: Pilot[None]) -> None:
+        await pilot.press("G")
+        listed = app.dashboard.query_one(FleetList)
+        for _ in range(20):
+            listed.on_mouse_scroll_up()
+        await until(pilot, lambda: not shows_the_selected(app))
+        app.dashboard.show()
+        await pilot.pause()
+        assert not shows_the_selected(app)
+
+    on_stage(go, (120, 40), MANY)
 
 
 # ── another size while a dialog is open ─────────────────────────────────────────────────────────────────────────

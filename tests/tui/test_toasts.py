@@ -14,6 +14,7 @@ from fleet_tui.tui.dialogs.answer import AnswerDialog
 from fleet_tui.tui.dialogs.dialog import Dialog
 from fleet_tui.tui.panes.grid import PaneGrid
 from fleet_tui.tui.widgets.fleet_list import FleetList
+from fleet_tui.tui.widgets.header import Header
 from fleet_tui.tui.widgets.lines import length
 from fleet_tui.tui.widgets.toasts import Toasts, lines_of, rows
 from tests.tui.dashboard_app import StageApp, until
@@ -86,6 +87,18 @@ def test_a_toast_covers_neither_a_pane_nor_the_list(size: tuple[int, int]) -> No
         place = (await toasts(app, pilot)).region
         panes = [frame.pane.region for frame in dashboard.query_one(PaneGrid).frames]
         assert not any(overlaps(place, region) for region in panes)
+
+    on_stage(size, go)
+
+
+@pytest.mark.parametrize("size", [(60, 20), (72, 24), (80, 24)])
+def test_a_toast_in_the_header_leaves_the_chip_of_those_who_need_you(size: tuple[int, int]) -> None:
+    async def go(app: StageApp, pilot: Pilot[None]) -> None:
+        app.dashboard.notify(LONG, title="a title of its own")
+        place = (await toasts(app, pilot)).region
+        header = app.dashboard.query_one(Header)
+        assert place.y == header.region.y
+        assert "◆ 1 needs you " in header.render_line(0).text[: place.x]
 
     on_stage(size, go)
 

@@ -12,6 +12,7 @@ from fleet_tui.quantities import counted
 from fleet_tui.tui.dashboard.display import Display
 from fleet_tui.tui.dashboard.fleet_view import FleetView
 from fleet_tui.tui.panes.grid import LAYOUTS, follow
+from fleet_tui.tui.widgets.header import Header
 from fleet_tui.tui.widgets.toasts import ToastRoom, at_header
 from fleet_tui.tui.widgets.welcome import LEAST
 
@@ -83,7 +84,7 @@ class LayoutActions:
             return ToastRoom(
                 Region(side.region.x, detail.region.y, side.region.width, detail.region.height), is_low=True
             )
-        return at_header(self._body)
+        return at_header(self._body, taken=self._body.query_one(Header).chip_end)
 
     @property
     def is_stacked(self) -> bool:

@@ -8,7 +8,7 @@ from typing import TypeVar
 from textual.app import ComposeResult
 from textual.binding import Binding
 from textual.containers import Horizontal
-from textual.geometry import Region
+from textual.geometry import Region, Size
 from textual.screen import ModalScreen
 from textual.widget import Widget
 
@@ -44,6 +44,8 @@ class Dialog(ErrorBoundary, ModalScreen[DialogResult]):
         raise NotImplementedError
 
     def on_mount(self) -> None:
+        # The first Resize comes after the first frame.
+        self._fit(self.app.size)
         self.entitle()
 
     def entitle(self) -> None:
@@ -66,9 +68,12 @@ class Dialog(ErrorBoundary, ModalScreen[DialogResult]):
         return ()
 
     def on_resize(self) -> None:
-        self.set_class(self.size.width < NARROW, "-narrow")
-        self.set_class(self.size.height < LOW, "-low")
-        self.set_class(self.size.height < TINY, "-tiny")
+        self._fit(self.size)
+
+    def _fit(self, size: Size) -> None:
+        self.set_class(size.width < NARROW, "-narrow")
+        self.set_class(size.height < LOW, "-low")
+        self.set_class(size.height < TINY, "-tiny")
 
     def toast_room(self) -> ToastRoom:
         """Below or above the dialog, never over it."""

@@ -26,6 +26,9 @@ class PickerRows(LineView, Generic[Item]):
             super().__init__()
             self.name = name
 
+    class Moved(Message):
+        """Another part of the list is in view."""
+
     def __init__(self, items: Sequence[Item], *, id: str | None = None) -> None:  # noqa: A002 - Textual's name
         super().__init__(id=id)
         self._items = items
@@ -54,6 +57,11 @@ class PickerRows(LineView, Generic[Item]):
         return len(self._items)
 
     @property
+    def hidden(self) -> tuple[int, int]:
+        """The number of items above and below the visible ones."""
+        return self._top, max(0, len(self.found) - self._top - max(1, self.size.height))
+
+    @property
     def chosen(self) -> Item | None:
         return self.found[self._place] if self.found else None
 
@@ -68,9 +76,17 @@ class PickerRows(LineView, Generic[Item]):
 
     def move(self, step: int) -> None:
         self._place = max(0, min(len(self.found) - 1, self._place + step))
+        self._reveal()
+
+    def _reveal(self) -> None:
         height = max(1, self.size.height)
         self._top = max(self._place - height + 1, min(self._top, self._place))
         self.redraw()
+        self.post_message(self.Moved())
+
+    def on_resize(self) -> None:
+        super().on_resize()
+        self._reveal()
 
     def lines(self, width: int, height: int) -> Sequence[Line]:
         if not self.found:
@@ -111,7 +127,9 @@ class Picker(Dialog[str], Generic[Item]):
     def titles(self) -> tuple[Line, Line]:
         found, total = len(self._rows.found), self._rows.total
         said = f"{total}" if found == total else f"{found} of {total}"
-        return super().titles()[0], ((said, "muted"),)
+        above, below = self._rows.hidden
+        edges = [*([f"▴ {above}"] if above else []), *([f"▾ {below} more"] if below else [])]
+        return super().titles()[0], (("  ".join([*edges, said]), "muted"),)
 
     def hints(self) -> Sequence[tuple[str, str]]:
         return ("↑↓", "choose"), ("↵", "select"), ("esc", "back to the form")
@@ -134,6 +152,10 @@ class Picker(Dialog[str], Generic[Item]):
             event.stop()
             event.prevent_default()
             self._rows.move(moves[event.key])
+
+    @on(PickerRows.Moved)
+    def _moved(self) -> None:
+        self.entitle()
 
     @on(PickerRows.Clicked)
     def _clicked(self, event: PickerRows.Clicked) -> None:

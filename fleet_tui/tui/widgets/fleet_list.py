@@ -46,11 +46,15 @@ class FleetList(LineView):
         self._empty: Sequence[Line] = ()
 
     def show(self, rows: tuple[ListRow, ...], look: Look, *, empty: Sequence[Line] = ()) -> None:
-        """Show these rows, or the lines of `empty` when there are none."""
-        is_elsewhere = look.selected != self._look.selected
+        """Show these rows, or the lines of `empty` when there are none.
+
+        A selected row in view stays in view when rows appear or vanish above it. One that the user has scrolled away
+        from stays out of view, until another is selected.
+        """
+        follows = look.selected != self._look.selected or self._shows_selected
         self._rows, self._look, self._empty = rows, look, empty
         self.redraw()
-        if is_elsewhere:
+        if follows:
             self.reveal()
 
     def lines(self, width: int, height: int) -> Sequence[Line]:
@@ -69,11 +73,7 @@ class FleetList(LineView):
 
     def reveal(self) -> None:
         """Scroll just far enough to make the selected row visible, with its batch's heading if possible."""
-        places = [
-            y
-            for y, (_, index) in enumerate(self._drawn_rows)
-            if isinstance(row := self._drawn_from[index], AgentRow) and row.agent.id == self._look.selected
-        ]
+        places = self._places_of_selected()
         if not places or not self.size.height:
             return
         first, last = places[0], places[-1]
@@ -87,13 +87,24 @@ class FleetList(LineView):
             self.redraw()
             self.post_message(self.Moved())
 
+    def _places_of_selected(self) -> list[int]:
+        """Its lines, counted from the first line of the list."""
+        return [
+            y
+            for y, (_, index) in enumerate(self._drawn_rows)
+            if isinstance(row := self._drawn_from[index], AgentRow) and row.agent.id == self._look.selected
+        ]
+
+    @property
+    def _shows_selected(self) -> bool:
+        """Whether the whole selected row is in view."""
+        places = self._places_of_selected()
+        return bool(places) and self._top <= places[0] and places[-1] < self._top + self.size.height
+
     def y_of_selected(self) -> int:
         """The screen line of the selected row."""
-        for y, (_, index) in enumerate(self._drawn_rows[self._top :]):
-            row = self._drawn_from[index]
-            if isinstance(row, AgentRow) and row.agent.id == self._look.selected:
-                return self.region.y + y
-        return self.region.y
+        visible = [y for y in self._places_of_selected() if y >= self._top]
+        return self.region.y + (visible[0] - self._top if visible else 0)
 
     def on_resize(self) -> None:
         super().on_resize()

@@ -85,6 +85,11 @@ class Header(LineView):
             )
         return tuple(parts)
 
+    @property
+    def chip_end(self) -> int:
+        """The first cell after the chip of those who need you; 0 without one."""
+        return next((end for _, end, status in self._places if status is Status.BLOCKED), 0)
+
     def _add(self, parts: list[TextPart], status: Status, *said: TextPart) -> None:
         """Add a count, and remember its cells for clicks."""
         parts.append(("  ", ""))

@@ -23,6 +23,8 @@ from fleet_tui.tui.widgets.lines import Line, LineView, both_ends, clean, fit, l
 HEADER_ROWS = 2
 """The header, and the border below it."""
 HEADER_CELLS, HEADER_SHARE = 72, 0.7
+HEADER_LEAST = 32
+"""Cells below which toasts cover what else the header says."""
 LONGEST = 5
 """The most lines of one toast."""
 LEAST_CELLS = 12
@@ -133,10 +135,12 @@ def room_on(screen: Screen[object]) -> ToastRoom:
     return at_header(screen)
 
 
-def at_header(screen: Screen[object]) -> ToastRoom:
-    """The right of the header and of the border below it."""
+def at_header(screen: Screen[object], *, taken: int = 0) -> ToastRoom:
+    """The right of the header and of the border below it, beside the cells that are taken if there is room."""
     width = screen.size.width
     cells = min(width, max(HEADER_CELLS, round(width / 2)), round(width * HEADER_SHARE))
+    if width - taken >= HEADER_LEAST:
+        cells = min(cells, width - taken)
     return ToastRoom(Region(width - cells, 0, cells, min(HEADER_ROWS, screen.size.height)))
 
 
