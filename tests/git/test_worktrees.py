@@ -112,16 +112,18 @@ def test_a_folder_that_does_not_exist_is_not_a_repository(tmp_path: Path) -> Non
         git.discover(tmp_path / "nowhere")
 
 
-@pytest.mark.parametrize("options", [(), ("--bare",)])
-def test_a_repository_without_a_commit_hints_at_an_empty_one(
-    tmp_path: Path, options: tuple[str, ...]
+@pytest.mark.parametrize(
+    ("options", "hint"), [((), "git commit --allow-empty"), (("--bare",), "push one to it with: git push")]
+)
+def test_a_repository_without_a_commit_hints_at_how_to_get_one(
+    tmp_path: Path, options: tuple[str, ...], hint: str
 ) -> None:
     call(tmp_path, "init", "--quiet", *options)
 
     with pytest.raises(NoRepository, match="no commit yet") as caught:
         git.discover(tmp_path)
 
-    assert "git commit --allow-empty" in caught.value.hint
+    assert hint in caught.value.hint
 
 
 def test_another_users_repository_is_not_trusted_for_the_user(
