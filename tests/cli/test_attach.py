@@ -268,7 +268,9 @@ def test_the_terminal_that_types_sets_the_size_and_the_other_crops_around_the_cu
 
         large.pump(lambda: show_same(lasting, large), "the same picture", also=[small])
         cropped = [line[:60].rstrip() for line in large.screen.text()[15:29]]
-        assert [line.rstrip() for line in small.screen.text()[:14]] == cropped
+        large.pump(
+            lambda: [line.rstrip() for line in small.screen.text()[:14]] == cropped, "a part", also=[small]
+        )
         assert (small.screen.cursor.x, small.screen.cursor.y) == (4, 13)
 
 
