@@ -125,6 +125,7 @@ def test_an_existing_folder_is_never_used_as_a_worktree(cli: Cli, tmp_path: Path
     assert [entry.name for entry in (folder / "fix").iterdir()] == ["precious.txt"]
 
 
+@pytest.mark.slow
 def test_parallel_creates_and_fan_outs_lose_nothing(cli: Cli, fleet: Fleet) -> None:
     """Of four at once ai-fleet's state lost one, with a traceback."""
     fan_out = ["fanout", "1", "f", "-p", "x"]

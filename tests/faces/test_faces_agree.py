@@ -256,6 +256,13 @@ def test_no_face_reaches_the_store_through_fleet() -> None:
 # ── errors ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
+def sleeping(pool: AgentPool) -> Agent:
+    """One agent for all tests of a refusal, which leaves it as it is."""
+    prompt = "exec sleep 1000"
+    running = [agent for agent in pool.fleet.agents() if agent.prompt == prompt]
+    return running[0] if running else pool.take("shell", prompt, together=1)
+
+
 @pytest.mark.parametrize(
     ("arguments", "call", "passed"),
     [
@@ -275,7 +282,7 @@ def test_no_face_reaches_the_store_through_fleet() -> None:
 def test_an_error_reads_the_same_in_every_face(
     cli: Cli, pool: AgentPool, arguments: tuple[str, ...], call: str, passed: tuple[Any, ...]
 ) -> None:
-    agent = pool.take("shell", "exec sleep 1000", together=1)
+    agent = sleeping(pool)
 
     def told(value: Any) -> Any:
         if isinstance(value, list):

@@ -43,7 +43,7 @@ def public() -> Iterator[Path]:
 
 
 def test_what_an_agent_leaves_is_private(pool: AgentPool) -> None:
-    agent = pool.take()
+    agent = pool.take(together=3)
     pool.fleet.prompts.deliver([agent], "a secret")
     wait_until(lambda: "a secret" in "\n".join(pool.fleet.logs(agent, 50)), "the prompt in the log")
 
@@ -66,7 +66,7 @@ def test_what_an_agent_leaves_is_private(pool: AgentPool) -> None:
 @needs_root
 def test_another_user_who_gets_to_a_holder_is_told_nothing(pool: AgentPool) -> None:
     """Also if someone has opened the folders and the socket to everybody."""
-    agent = pool.take()
+    agent = pool.take(together=3)
     address = socket_of(agent)
     opened = [address, address.parent, pool.runtime]
     modes = [place.stat().st_mode for place in opened]
@@ -93,7 +93,7 @@ def test_another_user_who_gets_to_a_holder_is_told_nothing(pool: AgentPool) -> N
 
 @needs_root
 def test_a_holder_that_another_user_imitates_gets_no_keys(pool: AgentPool, public: Path) -> None:
-    agent = pool.take()
+    agent = pool.take(together=3)
     address = socket_of(agent)
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     trap = public / "trap"
@@ -118,7 +118,7 @@ def test_a_holder_that_another_user_imitates_gets_no_keys(pool: AgentPool, publi
         address.symlink_to(trap)
 
         with pytest.raises(HolderGone):
-            open_session(agent, seconds=1)
+            open_session(agent, seconds=0.2)
 
         assert os.read(reading, 4096) == b"nothing"
     finally:

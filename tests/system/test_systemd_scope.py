@@ -95,6 +95,7 @@ def test_the_reason_that_keeps_a_process_out_is_reported(address: str, answer: b
         assert forker.entry_to(address)(SPEC) == f"no scope of its own: {reason}"
 
 
+@pytest.mark.slow
 def test_a_manager_that_never_answers_does_not_keep_an_agent_from_starting(
     address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

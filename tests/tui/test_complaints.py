@@ -29,7 +29,7 @@ def dashboard(tmp_path_factory: pytest.TempPathFactory) -> Iterator[InstalledDas
         yield opened
 
 
-@pytest.mark.parametrize("chord", [LEAVE, LEAVE_TOO])
+@pytest.mark.parametrize("chord", [pytest.param(LEAVE, marks=pytest.mark.slow), LEAVE_TOO])
 def test_where_a_host_eats_ctrl_q_another_key_leaves_and_neither_quits(
     dashboard: InstalledDashboard, chord: bytes
 ) -> None:

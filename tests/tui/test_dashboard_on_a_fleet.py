@@ -250,6 +250,7 @@ def test_any_number_of_agents_that_are_slow_to_stop_are_killed(fleet: Fleet, rep
     drive(go())
 
 
+@pytest.mark.slow
 def test_a_prompt_reaches_all_marked_agents_and_stopping_all_needs_the_word(
     fleet: Fleet, repository: Path
 ) -> None:
@@ -308,6 +309,7 @@ def test_typing_reaches_the_agent_the_leave_chord_comes_back_and_leaving_the_das
     assert fleet.find(agent.id).status is not Status.LOST
 
 
+@pytest.mark.slow
 def test_rename_move_restart_and_the_log_do_what_they_say(fleet: Fleet, repository: Path) -> None:
     agent = shell(fleet, "one", script="echo ready; sleep 1000")[0]
     others = fleet.fanout(2, "login", profile="shell", prompt="exec cat")

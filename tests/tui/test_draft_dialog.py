@@ -36,7 +36,7 @@ def field(app: StageApp, name: str) -> str:
     return app.screen.query_one(f"#{name}", Input).value
 
 
-@pytest.mark.parametrize("size", [(120, 40), (80, 24)])
+@pytest.mark.parametrize("size", [pytest.param((120, 40), marks=pytest.mark.slow), (80, 24)])
 def test_a_fan_out_that_was_left_comes_back_whole_and_one_key_clears_it(size: tuple[int, int]) -> None:
     async def go(app: StageApp, pilot: Pilot[None]) -> None:
         await pilot.press("f")

@@ -259,7 +259,7 @@ def rows_of(app: StageApp) -> list[str]:
     return ["".join(text for text, _ in line).rstrip() for line in mix.lines(mix.size.width, mix.size.height)]
 
 
-@pytest.mark.parametrize("size", [(120, 40), (80, 24)])
+@pytest.mark.parametrize("size", [pytest.param((120, 40), marks=pytest.mark.slow), (80, 24)])
 def test_the_fan_out_form_has_every_profile_and_says_how_to_install_one(size: tuple[int, int]) -> None:
     async def go(app: StageApp, pilot: Pilot[None]) -> None:
         app.worker.known["project_info"] = MANY

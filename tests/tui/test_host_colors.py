@@ -19,7 +19,7 @@ pytestmark = pytest.mark.skipif(not PROGRAM.exists(), reason="needs the installe
 @pytest.mark.parametrize(
     ("environment", "kinds"),
     [
-        ({"COLORTERM": "truecolor"}, (True, False, False)),
+        pytest.param({"COLORTERM": "truecolor"}, (True, False, False), marks=pytest.mark.slow),
         ({"COLORTERM": ""}, (False, True, False)),
         pytest.param({"COLORTERM": "", "TERM": "linux"}, (False, False, True), marks=pytest.mark.slow),
         pytest.param({"NO_COLOR": "1"}, (False, False, False), marks=pytest.mark.slow),

@@ -111,6 +111,7 @@ def test_a_first_session_with_a_fan_out_typing_and_a_kill(
     assert living == ["while-read-line-B", "while-read-line-C"]
 
 
+@pytest.mark.slow
 def test_a_dashboard_killed_during_a_fan_out_leaves_whole_agents_and_the_next_one_shows_them(
     fleet: Fleet, terminal: Terminal, go_on: Path
 ) -> None:

@@ -247,7 +247,8 @@ async def user_of(repository: Path, seed: int) -> AsyncIterator[User]:
         terminal.close()
 
 
-@pytest.mark.parametrize("dialog", ["L", pytest.param("f", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("dialog", ["L", "f"])
 def test_agents_that_replace_others_behind_a_dialog_are_shown(
     dialog: str, fleet: Fleet, repository: Path
 ) -> None:

@@ -22,7 +22,9 @@ from tests.tui.keyboard import Keyboard
 
 LONG = "another program has the branch checked out in /srv/work/atlas-api-of-yesterday, so nothing was moved"
 SIZES = pytest.mark.parametrize(
-    "size", [(120, 40), (160, 45), (80, 24)], ids=lambda size: f"{size[0]}x{size[1]}"
+    "size",
+    [(120, 40), pytest.param((160, 45), marks=pytest.mark.slow), (80, 24)],
+    ids=lambda size: f"{size[0]}x{size[1]}",
 )
 
 
@@ -91,7 +93,7 @@ def test_a_toast_covers_neither_a_pane_nor_the_list(size: tuple[int, int]) -> No
     on_stage(size, go)
 
 
-@pytest.mark.parametrize("size", [(60, 20), (72, 24), (80, 24)])
+@pytest.mark.parametrize("size", [(60, 20), pytest.param((72, 24), marks=pytest.mark.slow), (80, 24)])
 def test_a_toast_in_the_header_leaves_the_chip_of_those_who_need_you(size: tuple[int, int]) -> None:
     async def go(app: StageApp, pilot: Pilot[None]) -> None:
         app.dashboard.notify(LONG, title="a title of its own")

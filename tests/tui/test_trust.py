@@ -34,7 +34,7 @@ def shown(app: StageApp, kind: type[Any]) -> Callable[[], bool]:
     return lambda: isinstance(app.screen, kind)
 
 
-@pytest.mark.parametrize("key", ["n", "f"])
+@pytest.mark.parametrize("key", ["f", pytest.param("n", marks=pytest.mark.slow)])
 def test_trust_is_asked_for_before_the_form_and_granting_it_opens_the_form(key: str) -> None:
     async def go(app: StageApp, pilot: Pilot[None]) -> None:
         await pilot.press(key)
