@@ -103,7 +103,7 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     Scanning the collected tests for garbage again and again takes a third of the time of a test that opens a
     dashboard.
     """
-    if session.config.getoption("lf"):
+    if session.config.getoption("lf", False):
         for item in session.items:
             # A line of its own, which .ci/run repeats at its end.
             print(f"\nwarning: failed before, run again: {item.nodeid}", flush=True)
