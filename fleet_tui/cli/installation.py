@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import click
 
-from fleet_tui import __version__
 from fleet_tui.cli.group import cli, confirm, say
 
 
@@ -18,15 +17,20 @@ def update(check: bool, force: bool) -> None:
     Example:
       fleet update --check
     """
-    from fleet_tui.cli import install_method
+    from fleet_tui.fleet import Fleet
 
-    say(f"fleet-tui {__version__}, {install_method.kind()}")
-    say(f"update with: {install_method.update_command()}")
+    # Works in a folder that no longer exists, where no fleet can be opened.
+    found = Fleet.installation()
+    is_source = found.method == "source"
+    say(
+        f"fleet-tui {found.version}, {'running from source' if is_source else f'installed with {found.method}'}"
+    )
+    say(f"update with: {found.update_command}")
     say("agents keep running during an update")
     if check:
         if not force:
             confirm("Ask the package index for the newest version?", flag="--force", default=True)
-        say(install_method.newest())
+        say(f"the newest version is {Fleet.newest_version()}")
 
 
 @cli.command()

@@ -240,6 +240,8 @@ VERBS: tuple[Verb, ...] = (
     Verb("examine", {"cli": Offer("doctor"), "dashboard": "fleet doctor shows it"}, reads=True),
     Verb("rebuild", {"cli": Offer("list --repair"), "dashboard": "it cannot open with a damaged store"}),
     Verb("repair", {"cli": Offer("list --repair"), "dashboard": "its messages name the command"}),
+    Verb("installation", {"cli": Offer("update"), "dashboard": "fleet update shows it"}, reads=True),
+    Verb("newest_version", {"cli": Offer("update --check"), "dashboard": "fleet update --check asks for it"}, reads=True),
 )  # fmt: skip
 
 PLUMBING: Mapping[str, str] = {
@@ -269,7 +271,6 @@ CLI_ALONE: Mapping[str, str] = {
     "shell": "gives the terminal to the user's shell, as the dashboard's action does",
     "help": "shows the help of the other commands",
     "keys": "prints the dashboard's keys without opening it",
-    "update": "is about the installation, and works without a fleet",
     "completion": "is about the user's shell",
 }
 """Commands that are no verb of a fleet, each with the reason."""

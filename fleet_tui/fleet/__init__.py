@@ -27,6 +27,7 @@ from fleet_tui.models import Agent, Batch, Evidence, PromptSummary, Spending, St
 from fleet_tui.system.identity import here
 
 if TYPE_CHECKING:
+    from fleet_tui.fleet.installation import Installation
     from fleet_tui.fleet.launches import Launches
     from fleet_tui.fleet.permissions import PermissionVerbs
     from fleet_tui.fleet.profiles import ProfileVerbs
@@ -441,3 +442,17 @@ class Fleet(FleetReader):
         from fleet_tui.lifecycle import repair
 
         return repair.repair(self.store, self.repository if self.project() is not None else None)
+
+    @staticmethod
+    def installation() -> Installation:
+        """The version of this copy of fleet-tui, how it was installed, and the command that updates it."""
+        from fleet_tui.fleet import installation
+
+        return installation.describe()
+
+    @staticmethod
+    def newest_version() -> str:
+        """The newest version in the user's package index: the only verb that uses the network."""
+        from fleet_tui.fleet import installation
+
+        return installation.newest_version()

@@ -198,7 +198,8 @@ def test_a_verb_that_reads_writes_nothing_to_the_store(fleet: Fleet) -> None:
     fleet.store.db.execute("pragma query_only = on")
 
     for verb in VERBS:
-        if verb.reads:
+        # It asks the package index.
+        if verb.reads and verb.path != "newest_version":
             found = calls.method(fleet, verb)
             known = of_profiles if verb.path.startswith("profiles.") else values
             needed = {
