@@ -55,6 +55,9 @@ ENDED = frozenset(
 )
 
 NoticeKind = Literal["blocked", "error", "limited", "done"]
+"""The event that a notice is about; `notify.on` turns each on or off."""
+NOTICE_KINDS: tuple[NoticeKind, ...] = ("blocked", "error", "limited", "done")
+"""The most urgent first."""
 EvidenceSource = Literal[
     "osc7501", "hook", "event", "title", "screen", "silence", "output", "exit", "launcher", "reconcile"
 ]
@@ -64,9 +67,6 @@ LaunchStage = Literal["worktree", "files", "setup", "starting", "failed"]
 """The stages of a launch. `files` only carries notes on copied files."""
 CANCELLED = "cancelled"
 """The reason of a receipt whose prompt the user withdrew: a refusal that is no failure."""
-"""The event that a notice is about; `notify.on` turns each on or off."""
-NOTICE_KINDS: tuple[NoticeKind, ...] = ("blocked", "error", "limited", "done")
-"""The most urgent first."""
 
 
 @dataclass(frozen=True, slots=True)
