@@ -13,6 +13,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+from fleet_tui.system import files
+
 MIB = 1024 * 1024
 _CHUNK = 64 * 1024
 _SIZES_LIMIT = 64 * 1024
@@ -93,7 +95,7 @@ class Transcript:
             if path.exists() and path.stat().st_size > _SIZES_LIMIT:
                 self._shorten_sizes(path)
             # A full disk may have cut the previous line short; empty lines are ignored.
-            _put(path, _APPEND, b"\n" + _as_json(Size(self.end, cols, rows)))
+            _append(path, b"\n" + _as_json(Size(self.end, cols, rows)))
         except OSError:
             return
 
@@ -164,9 +166,7 @@ class Transcript:
         known = list_sizes(self._folder)
         first = max((i for i, size in enumerate(known) if size.offset <= oldest), default=0)
         kept = b"\n".join(_as_json(size) for size in known[first:])[-_SIZES_LIMIT // 2 :]
-        new = path.with_suffix(".new")
-        _put(new, os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, kept)
-        new.rename(path)
+        files.replace(path, kept)
 
 
 def list_segments(folder: Path) -> list[Segment]:
@@ -282,8 +282,8 @@ def _as_json(size: Size) -> bytes:
     return json.dumps(size, separators=(",", ":")).encode()
 
 
-def _put(path: Path, flags: int, data: bytes) -> None:
-    handle = os.open(path, os.O_WRONLY | flags, 0o600)
+def _append(path: Path, data: bytes) -> None:
+    handle = os.open(path, os.O_WRONLY | _APPEND, 0o600)
     try:
         os.write(handle, data)
     finally:
