@@ -23,7 +23,7 @@ MAX_BYTES = 4 << 20
 """Bytes of one event; a larger one is ignored."""
 MAX_EVENTS = 500
 """Most events taken at once."""
-_PIPE_SUFFIX = ".verdict"
+_PIPE_SUFFIX = ".decision"
 """Of a reply pipe; `hook.sh` creates it under this name."""
 
 

@@ -71,7 +71,7 @@ class Table:
 
     def asks(self, pid: int, **payload: Any) -> Path:
         """As a hook that waits for a decision leaves it; returns its pipe."""
-        reply_pipe = self.hooks / f"{pid}.verdict"
+        reply_pipe = self.hooks / f"{pid}.decision"
         os.mkfifo(reply_pipe)
         (self.hooks / f"{pid}.json").write_text(json.dumps({"event": "Ask", **payload}))
         return reply_pipe

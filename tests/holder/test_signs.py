@@ -237,7 +237,7 @@ def test_a_question_whose_hook_was_killed_is_not_asked_again_after_a_replacement
         program.wait_for("blocked", source="hook")
         (question,) = wait_for_files(program, "*.open")
         dead = question.with_name("4194305.open")
-        question.with_suffix(".verdict").rename(dead.with_suffix(".verdict"))
+        question.with_suffix(".decision").rename(dead.with_suffix(".decision"))
         question.rename(dead)
         program.order({"title": "ready"})
         program.wait_for("done")
