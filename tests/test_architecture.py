@@ -75,17 +75,24 @@ def test_every_python_that_is_started_ignores_the_modules_of_its_folder() -> Non
     assert [(name, options) for name, options in found if options != ["-P"]] == []
 
 
-def test_no_two_public_classes_share_a_name() -> None:
-    names = [
-        name
-        for file in sorted(PACKAGE.rglob("*.py"))
-        for name in re.findall(r"^class ([A-Z]\w*)", file.read_text(encoding="utf-8"), re.MULTILINE)
-    ]
+def test_no_two_public_classes_or_aliases_share_a_name() -> None:
+    """Apart from messages inside of widgets, which are named together with their widget."""
+    names: list[str] = []
+    for file in sorted(PACKAGE.rglob("*.py")):
+        body = ast.parse(file.read_text(encoding="utf-8")).body
+        # What only type checkers see is named like all else.
+        for node in [*body, *(inner for outer in body if isinstance(outer, ast.If) for inner in outer.body)]:
+            if isinstance(node, ast.ClassDef):
+                names.append(node.name)
+            elif isinstance(node, ast.Assign | ast.AnnAssign):
+                target = node.targets[0] if isinstance(node, ast.Assign) else node.target
+                names += [target.id] if isinstance(target, ast.Name) and not target.id.isupper() else []
 
-    assert [name for name, count in Counter(names).items() if count > 1] == []
+    public = Counter(name for name in names if name[0].isupper() and len(name) > 1)
+    assert [name for name, count in public.items() if count > 1] == []
 
 
-def test_no_two_aliases_or_constants_that_other_modules_import_share_a_name() -> None:
+def test_no_two_constants_that_other_modules_import_share_a_name() -> None:
     defined = {
         (".".join(file.relative_to(REPOSITORY).with_suffix("").parts), name)
         for file in sorted(PACKAGE.rglob("*.py"))
@@ -98,9 +105,7 @@ def test_no_two_aliases_or_constants_that_other_modules_import_share_a_name() ->
         if isinstance(node, ast.ImportFrom) and node.module
         for alias in node.names
     }
-    aliases = Counter(name for _, name in defined if not name.isupper())
 
-    assert [name for name, count in aliases.items() if count > 1] == []
     assert [
         name for name, count in Counter(name for _, name in defined & imported).items() if count > 1
     ] == []

@@ -18,7 +18,7 @@ from fleet_tui.models import Agent, Batch, Evidence, Receipt, ReceiptState, Stat
 if TYPE_CHECKING:
     from typing import Protocol
 
-    class Row(Protocol):
+    class StoredRow(Protocol):
         def __getitem__(self, name: str, /) -> Any: ...
 
 
@@ -73,7 +73,7 @@ def decode_text(data: bytes) -> str | bytes:
         return data
 
 
-def agent(row: Row, *, is_newer: bool = False) -> Agent:
+def agent(row: StoredRow, *, is_newer: bool = False) -> Agent:
     """Decode an agent. In a newer store an unknown status becomes UNKNOWN; otherwise it is damage."""
     values = _checked(row, AGENT_COLUMNS)
     if "/" in values["id"] or values["id"] in ("", ".", ".."):
@@ -92,7 +92,7 @@ def agent(row: Row, *, is_newer: bool = False) -> Agent:
     return Agent(**values)
 
 
-def label(row: Row) -> str:
+def label(row: StoredRow) -> str:
     """The name to show for the agent of a damaged row."""
     for name in ("name", "id"):
         if isinstance(row[name], str) and row[name]:
@@ -117,29 +117,29 @@ def offset(value: Any) -> int:
     return int(value)
 
 
-def batch(row: Row) -> Batch:
+def batch(row: StoredRow) -> Batch:
     return Batch(**_checked(row, _BATCH))
 
 
-def receipt(row: Row) -> Receipt:
+def receipt(row: StoredRow) -> Receipt:
     found = Receipt(**_checked(row, _RECEIPT))
     if found.state not in RECEIPT_STATES:
         raise DamagedRow("state")
     return found
 
 
-def project(row: Row) -> dict[str, Any]:
+def project(row: StoredRow) -> dict[str, Any]:
     return _checked(row, _PROJECT)
 
 
-def journal_line(row: Row) -> dict[str, Any]:
+def journal_line(row: StoredRow) -> dict[str, Any]:
     """Decode a journal line; its data stays JSON text."""
     values = _checked(row, _JOURNAL)
     _json(values["data"], "data")
     return values
 
 
-def spending(row: Row) -> dict[str, Any]:
+def spending(row: StoredRow) -> dict[str, Any]:
     values = _checked(row, _SPENDING)
     _json(values["sources"], "sources")
     return values
@@ -181,7 +181,7 @@ def valid_rows(rows: Sequence[sqlite3.Row], decode: Callable[[sqlite3.Row], T]) 
     return found
 
 
-def stored_agent(row: Row) -> tuple[Agent, dict[str, Any], int]:
+def stored_agent(row: StoredRow) -> tuple[Agent, dict[str, Any], int]:
     """An agent with its intent and the read offset of its events."""
     return agent(row), intent(row["intent"]), offset(row["events_read"])
 
@@ -233,7 +233,7 @@ _IS: dict[ColumnKind, Callable[[Any], bool]] = {
 }
 
 
-def _checked(row: Row, columns: Mapping[str, ColumnKind]) -> dict[str, Any]:
+def _checked(row: StoredRow, columns: Mapping[str, ColumnKind]) -> dict[str, Any]:
     values = {}
     for name, kind in columns.items():
         try:

@@ -54,7 +54,7 @@ from fleet_tui.tui.dialogs.picker import Picker
 from fleet_tui.tui.dialogs.profile_field import ProfilePicker
 from fleet_tui.tui.dialogs.progress import ProgressDialog
 from fleet_tui.tui.dialogs.prompt import PromptDialog
-from fleet_tui.tui.dialogs.queue import QueueDialog, Waiting
+from fleet_tui.tui.dialogs.queue import QueueDialog, QueuedPrompt
 from fleet_tui.tui.dialogs.trust import FileDialog, TrustDialog
 from fleet_tui.tui.dialogs.why import WhyDialog, WrongDialog
 from fleet_tui.tui.widgets.toasts import Toasts
@@ -166,7 +166,7 @@ SCREENS: dict[type[Screen[Any]], Callable[[], Screen[Any]]] = {
     ),
     PromptDialog: lambda: PromptDialog(AGENTS, [EVIL], EVIL),
     QueueDialog: lambda: QueueDialog(
-        AGENTS[0], [Receipt("r", "a", EVIL, "refused", EVIL)], [Waiting("i", EVIL)]
+        AGENTS[0], [Receipt("r", "a", EVIL, "refused", EVIL)], [QueuedPrompt("i", EVIL)]
     ),
     TrustDialog: lambda: TrustDialog(ASKED),
     FileDialog: lambda: FileDialog(ASKED),

@@ -14,7 +14,7 @@ from fleet_tui.tui.dashboard.start_actions import PromptHistory
 from fleet_tui.tui.dashboard.worker_requests import WorkerRequests, names_of
 from fleet_tui.tui.dialogs.answer import OPEN, WHY, AnswerDialog
 from fleet_tui.tui.dialogs.prompt import PromptDialog
-from fleet_tui.tui.dialogs.queue import QueueDialog, Waiting
+from fleet_tui.tui.dialogs.queue import QueueDialog, QueuedPrompt
 from fleet_tui.tui.widgets.lines import clean
 
 PROMPT = "prompt"
@@ -102,14 +102,15 @@ class PromptActions:
         async def work() -> None:
             queue: AgentPrompts = await self._requests.call("prompts.queue", agent.id)
             shown = [
-                Waiting(entry["prompt"], entry["text"], entry.get("reason", "")) for entry in queue.waiting
+                QueuedPrompt(entry["prompt"], entry["text"], entry.get("reason", ""))
+                for entry in queue.waiting
             ]
             dialog = QueueDialog(agent, list(queue.given), shown)
             self._display.open(dialog, lambda chosen: self._change_queue(agent, chosen))
 
         self._requests.start(work())
 
-    def _change_queue(self, agent: Agent, chosen: tuple[str, Waiting] | None) -> None:
+    def _change_queue(self, agent: Agent, chosen: tuple[str, QueuedPrompt] | None) -> None:
         if chosen is None:
             return
         what, waiting = chosen

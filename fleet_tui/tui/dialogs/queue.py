@@ -26,7 +26,7 @@ _ROLES: Mapping[str, str] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Waiting:
+class QueuedPrompt:
     id: str
     text: str
     reason: str = ""
@@ -36,7 +36,7 @@ class Waiting:
 class QueueList(LineView):
     """Sent prompts above, queued ones below, one of these selected."""
 
-    def __init__(self, given: Sequence[Receipt], waiting: Sequence[Waiting]) -> None:
+    def __init__(self, given: Sequence[Receipt], waiting: Sequence[QueuedPrompt]) -> None:
         super().__init__(id="prompts")
         self._given = list(given)[-SHOWN:]
         self.waiting = list(waiting)
@@ -56,10 +56,10 @@ class QueueList(LineView):
         return fit(((bar, "bar"), (f" {state:<11} ", _ROLES.get(state, "")), (words, ""), *more), width)
 
 
-class QueueDialog(Dialog[tuple[str, Waiting]]):
+class QueueDialog(Dialog[tuple[str, QueuedPrompt]]):
     """Returns ("edit", prompt) or ("cancel", prompt)."""
 
-    def __init__(self, agent: Agent, given: Sequence[Receipt], waiting: Sequence[Waiting]) -> None:
+    def __init__(self, agent: Agent, given: Sequence[Receipt], waiting: Sequence[QueuedPrompt]) -> None:
         super().__init__()
         self._agent = agent
         self._prompts = QueueList(given, waiting)

@@ -19,7 +19,8 @@ HELD_SECONDS = 0.25
 FREE_SECONDS = 0.05
 """After that time, keys delay nothing for this long."""
 
-Waiting = dict[Callable[[], None], asyncio.TimerHandle]
+DelayedCalls = dict[Callable[[], None], asyncio.TimerHandle]
+"""Callbacks that wait, each with the timer that calls it at the latest."""
 
 
 class KeyPriority:
@@ -31,8 +32,8 @@ class KeyPriority:
         self._held_since = 0.0
         self._is_held = False
         self._free_until = 0.0
-        self._unsent: Waiting = {}
-        self._held: Waiting = {}
+        self._unsent: DelayedCalls = {}
+        self._held: DelayedCalls = {}
 
     def pressed(self) -> None:
         """The host has sent a key."""
@@ -78,7 +79,7 @@ class KeyPriority:
         _wait(self._held, callback, self.wait_seconds())
 
 
-def _wait(waiting: Waiting, callback: Callable[[], None], seconds: float) -> None:
+def _wait(waiting: DelayedCalls, callback: Callable[[], None], seconds: float) -> None:
     def run() -> None:
         waiting.pop(callback, None)
         callback()
@@ -87,7 +88,7 @@ def _wait(waiting: Waiting, callback: Callable[[], None], seconds: float) -> Non
         waiting[callback] = asyncio.get_running_loop().call_later(seconds, run)
 
 
-def _run_soon(waiting: Waiting) -> None:
+def _run_soon(waiting: DelayedCalls) -> None:
     for callback, timer in waiting.items():
         timer.cancel()
         asyncio.get_running_loop().call_soon(callback)
