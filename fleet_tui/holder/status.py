@@ -64,7 +64,9 @@ class StatusJudge:
         self._reports = Patterns(rules.report)
         self.in_setup = has_setup
         first = Observed(Status.SETUP if has_setup else Status.STARTING, source="launcher")
-        self._current = self._told = self._basis = first
+        self._current = self._basis = first
+        self._settled = first
+        """What `settle` returned last."""
         self._levels: dict[str, Seen] = {}
         self._hook: Seen | None = None
         self._requests: set[Observed] = set()
@@ -138,7 +140,7 @@ class StatusJudge:
         A hook or the screen may show a new turn before the best source does, and an idle event may come before the screen
         takes a prompt again.
         """
-        return max(self._told_calm_at(), self._begun_at())
+        return max(self._shown_calm_at(), self._begun_at())
 
     def _begun_at(self) -> float:
         """When the best source must have reported a turn that a lesser source has shown since."""
@@ -152,15 +154,16 @@ class StatusJudge:
         ]
         return max(begun) + BEGIN_SECONDS if begun else 0.0
 
-    def _told_calm_at(self) -> float:
+    def _shown_calm_at(self) -> float:
+        """When the screen must have caught up with an idle event, or a report with the turn that a hook announced."""
         event = self._levels.get(EVENT)
         if event is not None and event.observed.status not in BUSY:
             return event.since + DRAWN_SECONDS
         hook, report = self._hook, self._levels.get(REPORT)
         if hook is None or report is None or hook.observed.status not in (Status.WORKING, Status.BLOCKED):
             return 0.0
-        is_told = report.observed.status in BUSY or report.since >= hook.since
-        return 0.0 if is_told else hook.since + BEGIN_SECONDS
+        has_caught_up = report.observed.status in BUSY or report.since >= hook.since
+        return 0.0 if has_caught_up else hook.since + BEGIN_SECONDS
 
     @property
     def claims_calm(self) -> bool:
@@ -303,17 +306,17 @@ class StatusJudge:
             self._has_turn = True
             self.was_interrupted = False
 
-    def recall(self, told_last: Mapping[str, Any], now: float) -> bool:
+    def recall(self, last: Mapping[str, Any], now: float) -> bool:
         """Continue from the status an earlier server reported, as the program will not repeat it; False if unusable."""
-        status = told_last.get("status")
+        status = last.get("status")
         if status not in set(Status) or status in (Status.SETUP, Status.STARTING):
             return False
-        observed = Observed.from_plain(Status(status), told_last)
+        observed = Observed.from_plain(Status(status), last)
         source = observed.source
         self._readiness.assume()
         self._hold = HOLD_SECONDS
         self.output(now)
-        self._current = self._told = observed
+        self._current = self._settled = observed
         self._requests = {observed} if observed.request != PermissionRequest() else set()
         if source in RANKED:
             self._set(source, observed, now)
@@ -362,12 +365,12 @@ class StatusJudge:
             self._current = self._basis
         elif not self._is_held_back(best, now):
             self._current = replace(self._worded(best.observed), is_over=self._has_ended_turn(best))
-        if self._current == self._told:
+        if self._current == self._settled:
             return None
-        if best is None and self._told.status in (Status.IDLE, Status.DONE):
+        if best is None and self._settled.status in (Status.IDLE, Status.DONE):
             # What showed it idle has gone, and it prints.
-            self._began(self._told.status, self._current.status)
-        self._told = self._current
+            self._began(self._settled.status, self._current.status)
+        self._settled = self._current
         return self._current
 
     def _best(self) -> Seen | None:

@@ -86,7 +86,7 @@ class FleetApp(ErrorBoundary, ToastApp[None], HostedApp[None], inherit_bindings=
         self._feed = StateFeed(fleet)
         self._worker = WorkerClient(start)
         self._errors_seen = 0
-        self._told_damaged: frozenset[str] = frozenset()
+        self._shown_damaged: frozenset[str] = frozenset()
         self.failure: FleetError | None = None
         """Why the dashboard had to end; None when it was left."""
         self.fleet_state: FleetState = self._feed.read()
@@ -181,11 +181,11 @@ class FleetApp(ErrorBoundary, ToastApp[None], HostedApp[None], inherit_bindings=
 
     def _tell_damaged(self, names: tuple[str, ...]) -> None:
         """Name, once, the agents that are not listed because their records are damaged."""
-        for name in set(names) - self._told_damaged:
+        for name in set(names) - self._shown_damaged:
             self.notify(
                 "fleet list --repair restores it", title=f"the record of {name} is damaged", severity="error"
             )
-        self._told_damaged = frozenset(names)
+        self._shown_damaged = frozenset(names)
 
     def on_fleet_changed(self, event: FleetChanged) -> None:
         # A message posted before the last update would bring back an older state.

@@ -456,7 +456,7 @@ class Dashboard(ErrorBoundary, Screen[None]):
             self.show()
 
     @on(Pane.Notified)
-    def _told(self, event: Pane.Notified) -> None:
+    def _notified(self, event: Pane.Notified) -> None:
         name = event.pane.agent.name if event.pane.agent is not None else ""
         self.notify(clean(event.text), title=clean(event.title or name))
 

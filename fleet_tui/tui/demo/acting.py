@@ -124,10 +124,10 @@ def may_run(command: str, *, reason: str) -> bool:
     return choose(f"run {command}?", "Yes, run it", "No, leave it", is_shown=False) == 1
 
 
-def listen(text: str, *, is_told: bool = True) -> None:
-    """Report that the work is done, and take further prompts until the terminal closes."""
+def listen(text: str, *, reports: bool = True) -> None:
+    """Report that the work is done, unless `reports` is False, and take further prompts until the terminal closes."""
     say()
-    if is_told:
+    if reports:
         report("done", text=text)
     while True:
         try:

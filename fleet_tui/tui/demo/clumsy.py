@@ -9,7 +9,7 @@ def main() -> None:
     think("Asking the model", 1.0)
     say(f"{RED}✗ API 503: the model is overloaded{OFF}")
     report("error", text="API 503: the model is overloaded")
-    listen("", is_told=False)
+    listen("", reports=False)
 
 
 if __name__ == "__main__":

@@ -146,7 +146,7 @@ class Pane(Widget, can_focus=True, inherit_bindings=False):
         self._had_focus = False
         self._laid_out = Size()
         """The size that everything in it was last fitted to."""
-        self._told_size: tuple[int, int] = (0, 0)
+        self._sent_size: tuple[int, int] = (0, 0)
         self._settling: Timer | None = None
         self._title = ""
         self._shape: tuple[int, int, bool] = (0, 0, False)
@@ -243,7 +243,7 @@ class Pane(Widget, can_focus=True, inherit_bindings=False):
             self.connection.close()
 
     def connected(self) -> None:
-        self._told_size = (0, 0)
+        self._sent_size = (0, 0)
         self._settle()
         if self._had_focus and self.connection is not None:
             self.connection.focus(True)
@@ -315,10 +315,10 @@ class Pane(Widget, can_focus=True, inherit_bindings=False):
         self._settling = None
         width, height = self.size
         size = (max(width, PANE_FLOOR[0]), max(height, PANE_FLOOR[1]))
-        if self.connection is None or not width or not height or size == self._told_size:
+        if self.connection is None or not width or not height or size == self._sent_size:
             return
         if self.connection.is_connected:
-            self._told_size = size
+            self._sent_size = size
             self.connection.resize(*size)
 
     # ── painting ────────────────────────────────────────────────────────────────────────────────────────────────
