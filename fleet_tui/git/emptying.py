@@ -57,12 +57,12 @@ def empty_trashed(trashed: TrashedWorktree, *, keep_ignored: bool = True) -> str
         # Saved again after an interruption before the rename: the folder may have changed since.
         item = _saved(item, keep_ignored=keep_ignored)
     admin = named_entry(item)
-    doomed = _doomed(item.path)
+    renamed = _name_while_deleted(item.path)
     if item.path.is_dir():
         # Renamed first, so that a folder under its own name is whole at any moment.
-        rename_folder(item.path, doomed)
+        rename_folder(item.path, renamed)
     remove_tree(admin.folder)
-    remove_tree(doomed)
+    remove_tree(renamed)
     if item.branch_deleted and item.branch not in branches(admin.git_dir, [item.branch]):
         ask(admin.git_dir, "config", "--remove-section", f"branch.{item.branch}")
     record_of(item.path).unlink()
@@ -71,10 +71,10 @@ def empty_trashed(trashed: TrashedWorktree, *, keep_ignored: bool = True) -> str
 
 def is_half_deleted(path: Path) -> bool:
     """Whether a worktree in the trash is saved, and its deletion was interrupted."""
-    return _doomed(path).is_dir()
+    return _name_while_deleted(path).is_dir()
 
 
-def _doomed(path: Path) -> Path:
+def _name_while_deleted(path: Path) -> Path:
     return path.with_name(f"{path.name}{DELETING}")
 
 

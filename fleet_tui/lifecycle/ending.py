@@ -65,7 +65,7 @@ class _Stopping:
         """Do what is due now."""
         if not is_held(self._lock):
             self.has_ended = True
-        elif now >= self._end_by or (now >= self._react_by and self._is_unheard()):
+        elif now >= self._end_by or (now >= self._react_by and self._is_unread()):
             self._force(now)
         elif not self._is_asked and now >= self._ask_again_at:
             self._ask(now)
@@ -81,7 +81,7 @@ class _Stopping:
             # A keeper of an earlier version ignores a second request during the grace period of the first.
             self._end_by = min(self._end_by, now + LOCK_SECONDS)
 
-    def _is_unheard(self) -> bool:
+    def _is_unread(self) -> bool:
         """Whether the holder has not read the request."""
         return not self._is_asked or has_unread_requests(self._lock)
 

@@ -145,21 +145,21 @@ class _Ending:
         """Kill what is left until a pass finds nothing, or two passes if a fast forker could hide from one."""
         deadline = time.monotonic() + SWEEP_SECONDS
         clean = 0
-        victims: list[Process] = []
+        left_over: list[Process] = []
         while clean < _CLEAN_LOOKS:
             self._kill_children(deadline)
-            victims = self._left(snapshot())
+            left_over = self._left(snapshot())
             is_certain = self._children() == []
-            clean = 0 if victims else _CLEAN_LOOKS if is_certain else clean + 1
+            clean = 0 if left_over else _CLEAN_LOOKS if is_certain else clean + 1
             left = deadline - time.monotonic()
             if left <= 0:
                 break
-            for process in victims:
+            for process in left_over:
                 if send(process, signal.SIGKILL):
                     self.killed[process.pid] = None
-            wait_for_end(victims, min(left, 0.5), None)
+            wait_for_end(left_over, min(left, 0.5), None)
             self.reap()
-        return EndReport(tuple(self.killed), tuple(process.pid for process in victims), self.statuses)
+        return EndReport(tuple(self.killed), tuple(process.pid for process in left_over), self.statuses)
 
     def _kill_children(self, deadline: float) -> None:
         """Kill and reap the keeper's own children until only spared ones are left.
@@ -200,7 +200,7 @@ class _Ending:
             now = table.get(old.pid)
             if now is None or now.started != old.started:
                 del self.known[old.pid]
-            elif now.pid not in found and not self._is_sheltered(now, table):
+            elif now.pid not in found and not self._is_below_spared(now, table):
                 found[now.pid] = now
                 found |= {each.pid: each for each in descendants(table, now.pid, stop_at=self._is_spared)}
         living = {pid: process for pid, process in found.items() if process.is_alive}
@@ -211,13 +211,13 @@ class _Ending:
         return [process for process in self._tree(table) if process.pgrp == self.program]
 
     def _left(self, table: ProcessTable) -> list[Process]:
-        victims = {process.pid: process for process in self._tree(table)}
+        left_over = {process.pid: process for process in self._tree(table)}
         keeper = table.get(self.keeper)
         if keeper is not None:
             for pid in marked(self.agent_id, table, started_after=keeper.started):
-                if pid not in victims and not self._is_sheltered(table[pid], table):
-                    victims[pid] = table[pid]
-        return list(victims.values())
+                if pid not in left_over and not self._is_below_spared(table[pid], table):
+                    left_over[pid] = table[pid]
+        return list(left_over.values())
 
     def _is_spared(self, pid: int) -> bool:
         return (
@@ -226,7 +226,7 @@ class _Ending:
             or holds_fleet_lock(pid, self.state_folder, but_not=self.own_folder)
         )
 
-    def _is_sheltered(self, process: Process, table: ProcessTable) -> bool:
+    def _is_below_spared(self, process: Process, table: ProcessTable) -> bool:
         """Whether a process, or an ancestor below the keeper, is spared."""
         for above in upwards(process, table):
             if above.pid == self.keeper:

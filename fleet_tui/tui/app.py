@@ -159,7 +159,7 @@ class FleetApp(ErrorBoundary, ToastApp[None], HostedApp[None], inherit_bindings=
         )
 
     def copy_to_clipboard(self, text: str) -> None:
-        """Textual's own way fails in some multiplexers without an error."""
+        """Copy in our own way: Textual's fails without an error in some multiplexers."""
         self._clipboard = text
         self._clipboards.copy(text)
 
@@ -172,15 +172,15 @@ class FleetApp(ErrorBoundary, ToastApp[None], HostedApp[None], inherit_bindings=
             self.notify(error.hint, title=error.message, severity="error")
             return
         if state is not None:
-            self._tell_damaged(state.damaged)
+            self._warn_damaged(state.damaged)
         if state is not None and state != self.fleet_state:
             self.fleet_state = state
             self._fleet_notifications.take(state)
             self.post_message(FleetChanged(state))
         self._fleet_notifications.tick()
 
-    def _tell_damaged(self, names: tuple[str, ...]) -> None:
-        """Name, once, the agents that are not listed because their records are damaged."""
+    def _warn_damaged(self, names: tuple[str, ...]) -> None:
+        """Warn, once for each, of agents that are not listed because their records are damaged."""
         for name in set(names) - self._shown_damaged:
             self.notify(
                 "fleet list --repair restores it", title=f"the record of {name} is damaged", severity="error"

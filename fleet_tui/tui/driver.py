@@ -275,7 +275,7 @@ class FleetDriver(LinuxDriver):
                 case Focus(is_on):
                     self.process_message(events.AppFocus() if is_on else events.AppBlur())
                 case HostReply(raw):
-                    self._hear(raw)
+                    self._take_reply(raw)
 
     def _press(self, event: KeyEvent) -> None:
         if event.action == "release":
@@ -309,7 +309,7 @@ class FleetDriver(LinuxDriver):
             )
         )
 
-    def _hear(self, raw: bytes) -> None:
+    def _take_reply(self, raw: bytes) -> None:
         report = _MODE_REPORT.fullmatch(raw)
         if report is not None:
             # 0: the mode is not known, 4: it can never be on.

@@ -21,7 +21,7 @@ from fleet_tui.tui.color_depth import ColorDepth, Nearest256
 from fleet_tui.tui.driver import FleetDriver, host_of
 from fleet_tui.tui.host_keys import text_key
 
-PATIENCE_SECONDS = 0.5
+HANDLING_SECONDS = 0.5
 """How long one key may delay the next."""
 HIDE_CURSOR = "\x1b[?25l"
 ReturnType = TypeVar("ReturnType")
@@ -59,7 +59,7 @@ class HostedApp(App[ReturnType]):
             self._filters.append(NoColor())
         self._typed: deque[events.Key | events.Paste] = deque()
         self._turn = 0
-        self._patience: asyncio.TimerHandle | None = None
+        self._handling_timer: asyncio.TimerHandle | None = None
         """Runs while an event is being handled."""
         self._is_stale = False
 
@@ -79,7 +79,7 @@ class HostedApp(App[ReturnType]):
         await super().on_event(event)
 
     async def _dispatch(self) -> None:
-        while self._typed and self._patience is None:
+        while self._typed and self._handling_timer is None:
             event = self._one_key(self._typed.popleft())
             target = self.focused or self.screen
             is_taken = takes_at_once(target, event)
@@ -100,7 +100,9 @@ class HostedApp(App[ReturnType]):
     def _wait_for(self, target: DOMNode) -> None:
         """Hold later keys until every handler of this event has run: along its bubbling path, then the app."""
         self._turn += 1
-        self._patience = asyncio.get_running_loop().call_later(PATIENCE_SECONDS, self._go_on, self._turn)
+        self._handling_timer = asyncio.get_running_loop().call_later(
+            HANDLING_SECONDS, self._go_on, self._turn
+        )
         # Queue the app twice: deferred work of its handler, such as a change of focus, runs after the first pass.
         self._pass_on([*target.ancestors_with_self, self], self._turn)
 
@@ -111,9 +113,9 @@ class HostedApp(App[ReturnType]):
         self._go_on(turn)
 
     def _go_on(self, turn: int) -> None:
-        if turn == self._turn and self._patience is not None:
-            self._patience.cancel()
-            self._patience = None
+        if turn == self._turn and self._handling_timer is not None:
+            self._handling_timer.cancel()
+            self._handling_timer = None
             if self._typed:
                 self.call_next(self._dispatch)
 

@@ -60,11 +60,11 @@ class Notifications:
     def take(self, state: FleetState) -> None:
         if self.has_begun:
             self._journal = state.journal_id
-            self._tracker.take(state, self._gaze(), self._clock())
+            self._tracker.take(state, self._user_focus(), self._clock())
 
     def tick(self) -> None:
         """Send what is due; called several times a second."""
-        notice = self._tracker.due(self._gaze(), self._clock())
+        notice = self._tracker.due(self._user_focus(), self._clock())
         if notice is not None:
             self._notifier.notify(notice)
         self._notifier.reap()
@@ -83,7 +83,7 @@ class Notifications:
         if self.has_begun:
             self._write_mark()
 
-    def _gaze(self) -> UserFocus:
+    def _user_focus(self) -> UserFocus:
         dashboard = self._dashboard
         return UserFocus(
             frozenset({dashboard.view.selected, dashboard.view.typing} - {""}), dashboard.app.app_focus

@@ -138,7 +138,7 @@ class Attachment:
         if self._host.stdin in ready:
             self._take_input()
         if self._session is not None and self._session.fileno() in ready:
-            self._hear(self._session)
+            self._receive(self._session)
         self._take_time(time.monotonic())
         if self._host.is_gone:
             self._end(AttachOutcome("hangup"))
@@ -188,7 +188,7 @@ class Attachment:
 
     # the agent
 
-    def _hear(self, session: Session) -> None:
+    def _receive(self, session: Session) -> None:
         try:
             messages = session.receive()
         except (HolderGone, wire.WireError):

@@ -54,9 +54,9 @@ class Delivery:
             return self._submit(prompt, now, program)
         obstacle = self._obstacles.obstacle(prompt, now, program)
         if obstacle:
-            prompt.hindered_at = now if prompt.hindered_at is None else prompt.hindered_at
+            prompt.obstacle_since = now if prompt.obstacle_since is None else prompt.obstacle_since
             is_brief = obstacle in (REDRAWS, JUST_CALM)
-            if not is_brief or now >= prompt.hindered_at + MOMENT_SECONDS:
+            if not is_brief or now >= prompt.obstacle_since + MOMENT_SECONDS:
                 prompt.wait_for(obstacle)
             return []
         prompt.is_boxless = not program.has_box

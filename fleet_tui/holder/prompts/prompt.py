@@ -78,7 +78,7 @@ class Prompt:
     """The error of the turn before it."""
     ended_at: float | None = None
     """Since when its turn is known to have failed."""
-    hindered_at: float | None = None
+    obstacle_since: float | None = None
     """Since when something has delayed it."""
     reported_reason: str = ""
     """The reason for waiting that was reported last."""

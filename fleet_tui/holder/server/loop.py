@@ -161,7 +161,7 @@ class Server:
             if message["t"] == EXITED:
                 self._take_exit(message)
             elif message["t"] == RECORDED:
-                self._say_goodbye()
+                self._announce_exit()
 
     def _take_exit(self, message: ControlMessage) -> None:
         self._exit = {"code": message.get("code"), "signal": message.get("signal")}
@@ -185,7 +185,7 @@ class Server:
         self._notes.log_title()
         self._log.write_end(self._display.frames)
 
-    def _say_goodbye(self) -> None:
+    def _announce_exit(self) -> None:
         self._send_frames(time.monotonic(), last=True)
         if self._exit is not None:
             self._clients.broadcast(wire.pack("exit", **self._exit))

@@ -102,7 +102,7 @@ class ShownLines:
     def __init__(self) -> None:
         self._printed: list[str] = []
         """Rows that have left the screen and are not in the log yet, then rows still on it."""
-        self._strange = 0
+        self._unrelated = 0
 
     def on_screen(self, rows: Sequence[str]) -> list[str]:
         """The rows to print: those below the ones printed before."""
@@ -111,14 +111,14 @@ class ShownLines:
         for gone in range(known or 1):
             kept = known - gone
             if self._printed[gone:] == list(rows[:kept]):
-                self._strange = 0
+                self._unrelated = 0
                 fresh = list(rows[kept:])
                 self._printed += fresh
                 return fresh
-        self._strange += 1
-        if self._strange < self.REDRAWN_AFTER:
+        self._unrelated += 1
+        if self._unrelated < self.REDRAWN_AFTER:
             return []
-        self._strange = 0
+        self._unrelated = 0
         fresh = [row for row in rows if row not in self._printed]
         self._printed = list(rows)
         return fresh

@@ -157,7 +157,7 @@ class EndActions:
             "Worktrees, branches and records stay. Type stop to confirm."
         )
         question = ConfirmInput(
-            "Stop the fleet", says, label="stop?", must_be="stop", does="stop them all", is_grave=True
+            "Stop the fleet", says, label="stop?", must_be="stop", does="stop them all", is_dangerous=True
         )
         self._display.open(
             question,

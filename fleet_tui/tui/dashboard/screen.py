@@ -226,7 +226,7 @@ class Dashboard(ErrorBoundary, Screen[None]):
     def on_screen_resume(self) -> None:
         self._is_covered = False
         self.show()
-        self.groups.typing.tell_gone()
+        self.groups.typing.show_agent_gone()
 
     # ── changes of the model ────────────────────────────────────────────────────────────────────────────────────
 

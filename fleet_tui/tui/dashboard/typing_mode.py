@@ -1,4 +1,4 @@
-"""TYPING: keys go to one agent, all but two chords. How it begins and ends, and what follows the leader."""
+"""Typing mode: all keys but two chords go to one agent. How it begins and ends, and what follows the leader."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class TypingMode:
         self._last = ""
         self._name = ""
         """The name of the typed-to agent, for the message when it is gone."""
-        self._is_bereaved = False
+        self._must_show_gone = False
         """It is gone, and the user has not been told yet."""
         self._timer: Timer | None = None
 
@@ -111,13 +111,13 @@ class TypingMode:
     def agent_is_gone(self) -> None:
         """The agent was killed elsewhere: keys still on their way to it must not become commands."""
         self.stop()
-        self._is_bereaved = True
-        self.tell_gone()
+        self._must_show_gone = True
+        self.show_agent_gone()
 
-    def tell_gone(self) -> None:
-        """Tell the user, as soon as no dialog has the keys."""
-        if self._is_bereaved and self._display.is_on_top:
-            self._is_bereaved = False
+    def show_agent_gone(self) -> None:
+        """Show that the agent is gone, as soon as no other dialog has the keys."""
+        if self._must_show_gone and self._display.is_on_top:
+            self._must_show_gone = False
             self._display.open(GoneDialog(self._name, self._display.keymap.of("leave")))
 
     # ── the leader ──────────────────────────────────────────────────────────────────────────────────────────────

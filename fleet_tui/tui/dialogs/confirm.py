@@ -52,9 +52,9 @@ class ConfirmInput(DraftDialog[str]):
         value: str = "",
         must_be: str = "",
         does: str = "do it",
-        is_grave: bool = False,
+        is_dangerous: bool = False,
     ) -> None:
-        super().__init__(classes="grave" if is_grave else None)
+        super().__init__(classes="alarming" if is_dangerous else None)
         self.heading = heading
         self._says, self._label, self._value, self._must_be, self._does = says, label, value, must_be, does
 

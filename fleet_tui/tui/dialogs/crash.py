@@ -29,7 +29,7 @@ class CrashDialog(Dialog[None]):
     explains = "agents are not affected"
 
     def __init__(self, summary: str, trace: str) -> None:
-        super().__init__(classes="grave")
+        super().__init__(classes="alarming")
         self._summary = summary
         self._trace = trace
         self._file = log_crash(trace)

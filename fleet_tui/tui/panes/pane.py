@@ -309,9 +309,9 @@ class Pane(Widget, can_focus=True, inherit_bindings=False):
     def _settle(self) -> None:
         if self._settling is not None:
             self._settling.stop()
-        self._settling = self.set_timer(SETTLE_SECONDS, self._tell_size)
+        self._settling = self.set_timer(SETTLE_SECONDS, self._send_size)
 
-    def _tell_size(self) -> None:
+    def _send_size(self) -> None:
         self._settling = None
         width, height = self.size
         size = (max(width, PANE_FLOOR[0]), max(height, PANE_FLOOR[1]))
@@ -393,10 +393,10 @@ class Pane(Widget, can_focus=True, inherit_bindings=False):
             self._repaint(self.canvas.move_cursor(-1))
             if host is not None:
                 host.hide_cursor()
-        self._tell_focus()
+        self._send_focus()
 
     def on_focus(self) -> None:
-        self._tell_focus()
+        self._send_focus()
 
     def blur(self) -> Self:
         """Keep the focus when Textual hides a typed-to pane because the terminal is too small for a moment."""
@@ -404,9 +404,9 @@ class Pane(Widget, can_focus=True, inherit_bindings=False):
 
     def on_blur(self) -> None:
         self.keys.forget_leader()
-        self._tell_focus()
+        self._send_focus()
 
-    def _tell_focus(self) -> None:
+    def _send_focus(self) -> None:
         has_focus = self.is_typing and self.is_attached and self.screen.focused is self
         if has_focus != self._had_focus:
             self._had_focus = has_focus
@@ -429,7 +429,7 @@ class Pane(Widget, can_focus=True, inherit_bindings=False):
         """Take keys and pastes as the app dispatches them: a queued key would outlive a change of mode."""
         if self.keys.are_taken and isinstance(event, events.Key | events.Paste):
             event._set_forwarded()
-            self._tell_focus()
+            self._send_focus()
             if isinstance(event, events.Key):
                 self.keys.press(event)
             else:

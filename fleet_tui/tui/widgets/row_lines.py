@@ -57,10 +57,10 @@ def draw(found: Sequence[ListRow], look: Look, width: int, height: int) -> list[
     ]
     if look.is_stacked:
         densities = densities[-1:]
-    for is_full, is_airy in densities:
-        if _fits(found, look, (width, height), is_full, is_airy=is_airy):
+    for is_full, is_spaced in densities:
+        if _fits(found, look, (width, height), is_full, is_spaced=is_spaced):
             break
-    return list(_lines(found, look, width, is_full, is_airy=is_airy))
+    return list(_lines(found, look, width, is_full, is_spaced=is_spaced))
 
 
 def _fits(
@@ -69,7 +69,7 @@ def _fits(
     size: tuple[int, int],
     is_full: Callable[[Agent], bool],
     *,
-    is_airy: bool,
+    is_spaced: bool,
 ) -> bool:
     """Whether the lines would fit, without drawing all of them."""
     width, room = size
@@ -80,25 +80,25 @@ def _fits(
             )
         else:
             is_first = isinstance(row, BatchRow) and index > 0 and isinstance(found[index - 1], ProjectRow)
-            room -= 2 if index and is_airy and not is_first else 1
+            room -= 2 if index and is_spaced and not is_first else 1
         if room < 0:
             return False
     return True
 
 
 def _lines(
-    found: Sequence[ListRow], look: Look, width: int, is_full: Callable[[Agent], bool], *, is_airy: bool
+    found: Sequence[ListRow], look: Look, width: int, is_full: Callable[[Agent], bool], *, is_spaced: bool
 ) -> Iterator[Drawn]:
     widest = max((row.name_width for row in found if isinstance(row, AgentRow)), default=0)
     for index, row in enumerate(found):
         if isinstance(row, ProjectRow):
             if look.is_stacked:
                 continue
-            if index and is_airy:
+            if index and is_spaced:
                 yield (), index
             yield _project_line(row, width), index
         elif isinstance(row, BatchRow):
-            if index and is_airy and not isinstance(found[index - 1], ProjectRow):
+            if index and is_spaced and not isinstance(found[index - 1], ProjectRow):
                 yield (), index
             yield _batch_line(row, look, width), index
         elif is_full(row.agent):
@@ -281,8 +281,8 @@ def agent_text(agent: Agent, live: LiveData) -> str:
     """One line about the agent: its question, its reason, or the last line it printed."""
     evidence, shows = agent.evidence, STATUS_LOOKS[agent.status].says
     # What a program reports by OSC 7501 says more than its output in every status.
-    is_telling = evidence is not None and (shows == "evidence" or evidence.source == REPORT)
-    if evidence is not None and is_telling and evidence.text and not agent.has_ended:
+    is_explained = evidence is not None and (shows == "evidence" or evidence.source == REPORT)
+    if evidence is not None and is_explained and evidence.text and not agent.has_ended:
         return clean(evidence.text)
     if shows == "detail" and agent.status_detail:
         return clean(agent.status_detail)
