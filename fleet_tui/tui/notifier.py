@@ -22,21 +22,21 @@ from fleet_tui.text import in_sequence
 from fleet_tui.tui import tmux
 from fleet_tui.tui.driver import host_of
 
-Way = Literal["osc9", "osc777", "bell", "off"]
+NotifyProtocol = Literal["osc9", "osc777", "bell", "off"]
 
 COMMANDS_AT_ONCE = 3
 COMMAND_SECONDS = 10.0
 """Timeout of the user's command."""
 BELL = "\x07"
 
-_BY_PROGRAM: Mapping[str, Way] = {
+_BY_PROGRAM: Mapping[str, NotifyProtocol] = {
     "iTerm.app": "osc9",
     "ghostty": "osc777",
     "WezTerm": "osc777",
     "WarpTerminal": "osc777",
     "contour": "osc777",
 }
-_BY_TERM: Mapping[str, Way] = {
+_BY_TERM: Mapping[str, NotifyProtocol] = {
     "xterm-kitty": "osc9",
     "xterm-ghostty": "osc777",
     "ghostty": "osc777",
@@ -48,7 +48,7 @@ _BY_TERM: Mapping[str, Way] = {
 _TMUX_QUESTION = "#{allow-passthrough} #{client_termname}"
 
 
-def known_way(environment: Mapping[str, str], term: str = "") -> Way:
+def known_protocol(environment: Mapping[str, str], term: str = "") -> NotifyProtocol:
     """The notification protocols that the host terminal is known to support; all support the bell."""
     found = _BY_PROGRAM.get(environment.get("TERM_PROGRAM", ""))
     if found is not None:
@@ -57,18 +57,19 @@ def known_way(environment: Mapping[str, str], term: str = "") -> Way:
         return "osc9"
     name = term or environment.get("TERM", "")
     return next(
-        (way for start, way in _BY_TERM.items() if name == start or name.startswith(f"{start}-")), "bell"
+        (protocol for start, protocol in _BY_TERM.items() if name == start or name.startswith(f"{start}-")),
+        "bell",
     )
 
 
-def sequence(way: Way, notice: Notice, *, through_tmux: bool = False) -> str:
+def sequence(protocol: NotifyProtocol, notice: Notice, *, through_tmux: bool = False) -> str:
     """Build the escape sequence; a notice cannot break out of it."""
     title, text = in_sequence(notice.title), in_sequence(notice.text)
-    if way == "off":
+    if protocol == "off":
         return ""
-    if way == "bell":
+    if protocol == "bell":
         return BELL
-    said = f"9;{title}{f': {text}' if text else ''}" if way == "osc9" else f"777;notify;{title};{text}"
+    said = f"9;{title}{f': {text}' if text else ''}" if protocol == "osc9" else f"777;notify;{title};{text}"
     plain = f"\x1b]{said}\x1b\\"
     return f"\x1bPtmux;{plain.replace(chr(27), chr(27) * 2)}\x1b\\" if through_tmux else plain
 
@@ -84,12 +85,14 @@ def ask_tmux(environment: Mapping[str, str]) -> tuple[bool, str]:
     return allows in ("on", "all", "1", "2"), term
 
 
-def in_tmux(wanted: str, environment: Mapping[str, str], answer: tuple[bool, str]) -> tuple[Way, bool]:
+def in_tmux(
+    wanted: str, environment: Mapping[str, str], answer: tuple[bool, str]
+) -> tuple[NotifyProtocol, bool]:
     """The protocol through tmux, and whether to wrap it; without passthrough, tmux's own bell."""
     allows, term = answer
     outside = {name: value for name, value in environment.items() if name != "TERM_PROGRAM"}
-    way: Way = known_way(outside, term) if wanted == "auto" else wanted  # type: ignore[assignment]  # checked when it was configured
-    return (way, True) if allows and way in ("osc9", "osc777") else ("bell", False)
+    protocol: NotifyProtocol = known_protocol(outside, term) if wanted == "auto" else wanted  # type: ignore[assignment]  # checked when it was configured
+    return (protocol, True) if allows and protocol in ("osc9", "osc777") else ("bell", False)
 
 
 class Notifier:
@@ -119,12 +122,12 @@ class Notifier:
             self._app.run_worker(self._to_terminal(notice), group="notices", exit_on_error=False)
 
     async def _to_terminal(self, notice: Notice) -> None:
-        way, through_tmux = await self._way()
+        protocol, through_tmux = await self._protocol()
         host = host_of(self._app)
         if host is not None and not host.is_stalled:
-            host.write(sequence(way, notice, through_tmux=through_tmux))
+            host.write(sequence(protocol, notice, through_tmux=through_tmux))
 
-    async def _way(self) -> tuple[Way, bool]:
+    async def _protocol(self) -> tuple[NotifyProtocol, bool]:
         wanted, environment = self._switches.terminal, self._environment
         if wanted == "bell":
             return "bell", False
@@ -132,7 +135,7 @@ class Notifier:
             return in_tmux(wanted, environment, await asyncio.to_thread(ask_tmux, environment))
         if wanted != "auto":
             return wanted, False  # type: ignore[return-value]  # checked when it was configured
-        return ("bell" if is_enclosed(environment) else known_way(environment)), False
+        return ("bell" if is_enclosed(environment) else known_protocol(environment)), False
 
     def _run(self, argv: Sequence[str]) -> None:
         self.reap()

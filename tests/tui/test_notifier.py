@@ -20,7 +20,7 @@ from fleet_tui.faces.notices import GAP_SECONDS, SETTLE_SECONDS, Notice, NotifyS
 from fleet_tui.fleet import Fleet
 from fleet_tui.system import processes
 from fleet_tui.tui.notifications import Notifications
-from fleet_tui.tui.notifier import COMMANDS_AT_ONCE, Notifier, command_line, in_tmux, known_way, sequence
+from fleet_tui.tui.notifier import COMMANDS_AT_ONCE, Notifier, command_line, in_tmux, known_protocol, sequence
 from fleet_tui.tui.settings import DashboardSettings
 from tests.holder.holders import wait_until
 from tests.tui.installed_dashboard import PROGRAM
@@ -35,7 +35,7 @@ BUILD = Notice("a is done", "the build")
 
 
 @pytest.mark.parametrize(
-    ("environment", "way"),
+    ("environment", "protocol"),
     [
         ({"TERM_PROGRAM": "iTerm.app"}, "osc9"),
         ({"LC_TERMINAL": "iTerm2", "TERM": "xterm-256color"}, "osc9"),
@@ -54,9 +54,9 @@ BUILD = Notice("a is done", "the build")
     ],
 )
 def test_a_terminal_gets_only_what_it_is_known_to_understand(
-    environment: Mapping[str, str], way: str
+    environment: Mapping[str, str], protocol: str
 ) -> None:
-    assert known_way(environment) == way
+    assert known_protocol(environment) == protocol
 
 
 @pytest.mark.parametrize(
