@@ -1,5 +1,7 @@
 """The command line: parse arguments, call one verb of `Fleet`, print the result.
 
+No verb is implemented here, and nothing that another face needs as well: that belongs to `faces` or `fleet`.
+
 An error is one line on standard error with a hint, and an exit code of errors.py; users never see a traceback.
 Modules that only some commands need are imported inside them. Before any other import, `list` takes its first CPU
 sample and the commands that start agents spawn the launcher, so that both feel instant.

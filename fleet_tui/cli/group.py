@@ -188,7 +188,7 @@ def refreshed_fleet() -> Fleet:
 
 
 def find_to_change(fleet: Fleet, name: str) -> Agent:
-    """The agent of that name. If this project has none, it may not be the one that is meant: say whose it is."""
+    """The agent of that name. One of another project may not be the one that is meant, so its project is named."""
     agent = fleet.find(name)
     if fleet.project() not in (None, agent.project) and name != agent.id:
         say(f"{agent.name} is an agent of {agent.project}", err=True)

@@ -233,7 +233,7 @@ def fitted(lines: Sequence[str], height: int) -> list[str]:
 
 
 def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
-    """Rows with their cells in columns, as wide as they are."""
+    """Lines with the cells of the rows in columns; no cell is cut."""
     safe = [[flat(cell) for cell in row] for row in rows]
     widths = [max(map(width_of, column)) for column in zip(*safe, strict=True)]
     return [

@@ -123,7 +123,7 @@ class _ProfileTable:
     def amount(self, key: str) -> float:
         value = self._get(key, 0)
         if isinstance(value, bool) or not isinstance(value, int | float) or value < 0:
-            raise self._wrong(self._prefix + key, "a number")
+            raise self._wrong(self._prefix + key, "a number of at least 0")
         return value
 
     def amounts(self, key: str) -> Mapping[str, int]:

@@ -1,4 +1,4 @@
-"""Everything that is about no single agent: project setup, the tour, palette, help, theme, leaving."""
+"""Actions that are not about single agents: project setup, the tour, palette, help, theme, leaving."""
 
 from __future__ import annotations
 

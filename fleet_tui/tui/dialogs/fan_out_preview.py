@@ -122,7 +122,7 @@ class Preview(LineView):
 def expected(before: Sequence[Agent], project: str, count: int) -> float | None:
     """Estimate the seconds until so many programs run, from the last batch that was started in this project.
 
-    More take longer in proportion; fewer are not promised to be faster. None where nothing is known.
+    A larger batch takes longer in proportion; a smaller one is not assumed to be faster. None where nothing is known.
     """
     together: dict[tuple[float, str], list[Agent]] = {}
     for agent in before:
