@@ -45,10 +45,10 @@ class HookDecisions:
         if self._policy.mode == "off" or asked is None or asked.rule.kind != "permission":
             return False
         request = ToolUse.from_payload(payload, self._cwd)
-        ruling = self._policy.decide(request)
-        decision_log.record(self._log, self._agent, request, ruling, self._policy.mode, time.time())
-        reason = "; ".join(filter(None, (ruling.rule, ruling.why)))
-        text = self._rules.decision(ruling.decision, reason)
+        decision = self._policy.decide(request)
+        decision_log.record(self._log, self._agent, request, decision, self._policy.mode, time.time())
+        reason = "; ".join(filter(None, (decision.rule, decision.why)))
+        text = self._rules.decision(decision.decision, reason)
         return self._policy.mode == "on" and bool(text) and self._decide(pipe, text)
 
     def decide_only(self, text: str) -> bool:

@@ -1,4 +1,7 @@
-"""Tool use: what an agent asks permission for, and which commands and paths it is about."""
+"""Tool use: what an agent asks permission for, and which commands and paths it is about.
+
+Rules name tools, not programs, so the few tools that are read in a way of their own are one list for all programs.
+"""
 
 from __future__ import annotations
 
