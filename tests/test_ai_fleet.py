@@ -250,7 +250,7 @@ def test_update_does_not_claim_to_be_current_without_asking(cli: Cli) -> None:
 
 
 def test_a_python_project_with_a_package_json_is_a_python_project(cli: Cli, project: Path) -> None:
-    """ai-fleet took django for node, and would have run npm install for every agent."""
+    """ai-fleet mistook Django for Node, and would have run npm install for every agent."""
     (project / "package.json").write_text("{}")
     (project / "pyproject.toml").write_text("[project]\nname = 'x'\n")
 

@@ -59,7 +59,7 @@ def prepare() -> None:
     if LINUX:
         _prctl()
     else:
-        from fleet_tui.system import psutil_table  # noqa: F401 - as above
+        from fleet_tui.system import psutil_table  # noqa: F401 - loaded before the fork
 
 
 def snapshot(*, portable: bool = not LINUX) -> dict[int, Process]:

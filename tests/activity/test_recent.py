@@ -115,7 +115,7 @@ def test_an_agents_own_report_is_shown_with_its_time(fleet: Fleet) -> None:
 
 
 @pytest.mark.slow
-def test_an_agent_that_tells_nothing_has_no_activity(fleet: Fleet) -> None:
+def test_an_agent_without_records_and_reports_has_no_activity(fleet: Fleet) -> None:
     fleet.create("silent", profile="shell", prompt="exec cat")
     assert fleet.recent_activity(fleet.find("silent"), 10) == []
 

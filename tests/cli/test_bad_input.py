@@ -382,7 +382,7 @@ def test_a_pattern_where_one_agent_is_needed_is_named_as_the_mistake(cli: Cli) -
         assert said.endswith("(name one agent; stop, kill, restart, prompt, wait and move take patterns)")
 
 
-def test_a_message_without_quotes_is_not_taken_for_names(cli: Cli) -> None:
+def test_an_unquoted_message_is_not_read_as_names_of_agents(cli: Cli) -> None:
     cli.ok("create", "fix")
 
     said = complained(cli, 3, "prompt", "fix", "run", "the tests")

@@ -75,7 +75,7 @@ def test_a_program_that_exits_passes_on_whether_it_failed(cli: Cli, pool: AgentP
         assert ran.complaint == f"fleet: {agent.name} has exited 3 (fleet logs {agent.name})"
 
 
-def test_an_agent_that_is_stopped_meanwhile_is_told_from_one_that_has_finished(
+def test_an_agent_that_is_stopped_meanwhile_differs_from_one_that_has_finished(
     cli: Cli, pool: AgentPool
 ) -> None:
     agent = reporting(pool)

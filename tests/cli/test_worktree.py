@@ -61,7 +61,7 @@ def test_shell_runs_in_the_worktree_and_passes_on_its_exit_code(cli: Cli, pool: 
     assert (ran.code, ran.out, ran.err) == (7, f"{tree}\n{tree}\n0\ny\n", "")
 
 
-def test_shell_has_the_terminal_and_is_no_process_of_the_agent(pool: AgentPool) -> None:
+def test_shell_has_the_terminal_and_is_not_a_process_of_the_agent(pool: AgentPool) -> None:
     agent = pool.take()
 
     with Host([FLEET, "shell", agent.name], env={"SHELL": "/bin/sh", "PS1": "in $ "}) as host:

@@ -67,7 +67,7 @@ def _linked_folder(file: Path) -> None:
     ],
 )
 @pytest.mark.parametrize("name", [".aifleet/config.toml", ".worktreeinclude"])
-def test_a_file_that_is_none_is_refused_at_once(
+def test_what_is_not_a_regular_file_is_refused_at_once(
     project: Path, plant: Callable[[Path], None], reason: str, name: str
 ) -> None:
     plant(project / name)
@@ -101,7 +101,7 @@ def test_the_users_own_file_may_be_a_link_but_no_device(project: Path, home: Pat
         load(project)
 
 
-# ── texts made to take for ever ──
+# ── texts made to hang a parser ──
 
 
 @pytest.mark.parametrize(

@@ -88,7 +88,7 @@ def test_what_an_agent_prints_is_counted_a_second_and_silence_is_nothing(tmp_pat
     outputs.sample(["a"], {"a": 2.0}, 13.0)
 
     assert outputs.history("a") == pytest.approx((2000.0, 0.0))
-    assert outputs.history("somebody else") == ()
+    assert outputs.history("another agent") == ()
 
 
 def test_an_agent_that_is_gone_is_forgotten(tmp_path: Path) -> None:
@@ -145,7 +145,7 @@ def test_files_that_change_in_silence_are_noticed_sooner_where_one_looks(tmp_pat
     ended = replace(ONE, status=Status.EXITED)
     assert asked(diffs, DIFF_SECONDS, ended, selected=OTHER.id) == ["one"]
     later = DIFF_SECONDS + STILL_DIFF_SECONDS
-    assert asked(diffs, later, ended) == [], "nobody changes it"
+    assert asked(diffs, later, ended) == [], "an ended agent changes nothing"
     assert asked(diffs, later, OTHER) == ["other"]
 
 

@@ -336,7 +336,9 @@ def test_setup_commands_run_in_the_terminal_before_the_program(fleet: Fleet, pro
     assert "setup" in told
 
 
-def test_waiting_for_setup_tells_each_command_and_ends_with_the_failure(fleet: Fleet, project: Path) -> None:
+def test_waiting_for_setup_reports_each_command_and_ends_with_the_failure(
+    fleet: Fleet, project: Path
+) -> None:
     configure(project, "[setup]\ncommands = ['while test ! -e go; do sleep 0.02; done', 'exit 3']\n")
     agent = fleet.create("fix")
     told: list[str] = []
@@ -380,9 +382,7 @@ def test_a_name_finds_the_living_agent_of_this_project_first(fleet: Fleet, tmp_p
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("project")
-def test_a_name_that_several_projects_have_is_no_pattern_for_all_of_them(
-    fleet: Fleet, tmp_path: Path
-) -> None:
+def test_a_name_that_several_projects_have_does_not_match_all_of_them(fleet: Fleet, tmp_path: Path) -> None:
     other = tmp_path / "other"
     other.mkdir()
     git(other, "init", "-q")

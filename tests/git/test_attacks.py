@@ -268,7 +268,7 @@ def test_a_changed_link_is_put_right_with_all_work_kept(repo: Path, place: Path,
     assert not trap.has_sprung
 
 
-def test_a_bare_repository_inside_a_worktree_is_no_project(place: Path, trap: Trap) -> None:
+def test_a_bare_repository_inside_a_worktree_is_not_a_project(place: Path, trap: Trap) -> None:
     planted = place / "planted.git"
     call(place, "clone", "--quiet", "--bare", str(place), str(planted))
     traps.plant_in(planted / "config", PLANTS["fsmonitor"], trap)
@@ -418,7 +418,7 @@ def test_making_a_worktree_still_uses_the_users_filters(repo: Path, tmp_path: Pa
     assert (place / "x.loud").read_text() == "HEY\nYOU\n"
 
 
-def test_a_filtered_file_as_it_was_checked_out_is_no_change(repo: Path, tmp_path: Path) -> None:
+def test_a_filtered_file_as_it_was_checked_out_is_not_a_change(repo: Path, tmp_path: Path) -> None:
     with_filter(repo)
     seen = git.place_at(worktree(repo, "loud", tmp_path / "loud"))
 

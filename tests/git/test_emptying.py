@@ -392,7 +392,7 @@ def test_a_clone_keeps_its_worktree_in_the_trash_only_for_work_of_its_own(place:
 
 
 @pytest.mark.slow
-def test_a_clone_is_not_taken_for_ignored_because_an_ignored_file_has_a_similar_name(place: Path) -> None:
+def test_a_clone_does_not_count_as_ignored_because_an_ignored_file_has_a_similar_name(place: Path) -> None:
     (place / "key.secret").write_text("password")
     clone = place / "key.secretary"
     make(clone)

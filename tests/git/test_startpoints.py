@@ -88,7 +88,7 @@ def test_bases_can_be_listed_after_one_was_asked_for(fleet: Fleet) -> None:
     assert fleet.start_point()[0] in fleet.start_points()
 
 
-def test_what_is_no_commit_is_no_base(fleet: Fleet) -> None:
+def test_only_a_commit_can_be_a_base(fleet: Fleet) -> None:
     for wrong in ("nowhere", "--all", "main:readme.txt", "one\ntwo"):
         with pytest.raises(NotFound):
             fleet.start_point(wrong)

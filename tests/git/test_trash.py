@@ -547,9 +547,7 @@ def test_an_emptying_that_was_killed_is_undone_whole_or_has_saved_everything(
     "step",
     ["connect", *(pytest.param(step, marks=pytest.mark.slow) for step in ("_attach", "set_head"))],
 )
-def test_a_return_that_was_killed_is_not_taken_for_trash_to_empty(
-    repo: Path, place: Path, trash: Path, step: str
-) -> None:
+def test_a_killed_restore_is_not_emptied_as_trash(repo: Path, place: Path, trash: Path, step: str) -> None:
     work_in(place)
     before = picture(place)
     moved = discard(place, trash, delete_branch=True)
@@ -563,7 +561,7 @@ def test_a_return_that_was_killed_is_not_taken_for_trash_to_empty(
     assert picture(place) == before
 
 
-def test_a_copy_of_a_worktree_in_the_trash_is_not_taken_for_the_original(
+def test_a_copy_of_a_worktree_in_the_trash_is_not_mistaken_for_the_original(
     repo: Path, place: Path, trash: Path
 ) -> None:
     shutil.copytree(place, trash / "side.20260101-120000", symlinks=True)

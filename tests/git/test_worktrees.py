@@ -187,7 +187,7 @@ def test_a_base_may_be_a_tag_a_short_commit_a_remote_branch_or_relative(repo: Pa
 
 
 @pytest.mark.parametrize("base", ["nothing", "main:a.txt", "--all", "-x", "a\nb"])
-def test_a_base_that_is_no_commit_is_not_found(repo: Path, trees: Path, base: str) -> None:
+def test_a_base_that_is_not_a_commit_is_not_found(repo: Path, trees: Path, base: str) -> None:
     with pytest.raises(NotFound):
         git.plan(git.discover(repo), "x", base=base, path=trees / "x")
 

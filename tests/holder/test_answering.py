@@ -79,7 +79,7 @@ def test_words_go_where_the_program_takes_words() -> None:
     assert (meant.choice, meant.words) == (QUESTION.choices[2], "a dark green")
 
 
-def test_a_number_that_is_no_choice_is_not_taken_for_words() -> None:
+def test_a_number_that_is_not_a_choice_is_not_read_as_free_text() -> None:
     assert resolve_answer("7", QUESTION, RULES).problem
 
 
@@ -338,7 +338,7 @@ def test_labels_that_were_wrapped_are_put_together() -> None:
     assert [choice.label for choice in numbered_choices(lines)] == ["Yes", "Yes, and always allow it", "No"]
 
 
-def test_what_stands_below_a_list_is_no_part_of_its_last_label() -> None:
+def test_text_below_a_list_is_not_part_of_its_last_label() -> None:
     lines = [" › 1. Yes", "   2. No (esc)", "", "  ⠏ Waiting for confirmation", "      and more"]
 
     assert [choice.label for choice in numbered_choices(lines)] == ["Yes", "No (esc)"]
@@ -373,7 +373,7 @@ def test_letters_in_the_last_question_are_its_choices(lines: list[str]) -> None:
     ]
 
 
-def test_a_single_letter_in_brackets_is_no_choice() -> None:
+def test_a_single_letter_in_brackets_is_not_a_choice() -> None:
     assert lettered_choices(["Option (a) is better. [ok]"]) == ()
 
 

@@ -30,7 +30,7 @@ def test_garbage_from_a_corrupted_server_is_dropped() -> None:
     control.close()
 
 
-def test_a_closed_channel_is_told_from_a_silent_one() -> None:
+def test_a_closed_channel_differs_from_a_silent_one() -> None:
     ours, theirs = socket.socketpair()
     control = ControlSocket(theirs)
     assert control.receive() == []

@@ -298,7 +298,7 @@ def test_a_viewer_that_asks_for_frames_again_gets_the_whole_screen() -> None:
     assert it.is_right()
 
 
-def test_what_is_printed_after_a_key_is_due_at_once_for_who_typed_it_and_for_nobody_else() -> None:
+def test_what_is_printed_after_a_key_is_due_at_once_only_for_the_viewer_that_typed_it() -> None:
     one = watched(rate=10.0)
     other = Viewer(kind="pane", rate=10.0)
     one.feed(b"$ ")

@@ -151,7 +151,7 @@ def test_a_run_that_stopped_because_of_a_permission_has_failed() -> None:
     assert reports(done.stdout)[-1] == ("error", "not permitted: 1 request denied: $ touch one.txt")
 
 
-def test_what_is_no_event_is_printed_as_it_is(tmp_path: Path) -> None:
+def test_lines_that_are_not_events_are_printed_as_they_are(tmp_path: Path) -> None:
     lines = ["Loading…", "{broken", "[1, 2]", "7", '{"type": "system"', "null", "", "  indented"]
 
     done = telling(tmp_path, "\n".join(lines))
@@ -383,7 +383,7 @@ def test_a_run_that_goes_on_is_not_charged_for_the_one_before(tmp_path: Path) ->
 
 
 def scripted_profile(tmp_path: Path) -> str:
-    """A profile of a program that tells events as claude does."""
+    """A profile of a program that prints events as claude does."""
     path = program(tmp_path, "events")
     paths.user_profiles().mkdir(parents=True, exist_ok=True)
     (paths.user_profiles() / "scripted.toml").write_text(
@@ -455,7 +455,7 @@ def test_a_headless_agent_that_fails_says_why(
     assert statuses(agent)[-1] == last
 
 
-def test_a_headless_agent_tells_what_it_was_not_permitted(pool: AgentPool) -> None:
+def test_a_headless_agent_reports_what_it_was_not_permitted(pool: AgentPool) -> None:
     agent = ended(pool.fleet, headless(pool, "deny"))
 
     assert agent.exit_code == 1

@@ -113,7 +113,7 @@ def test_a_large_event_comes_whole(run: Path) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "{", "[1, 2]", "null", '{"a": 1} trailing', "\x00\x01", "[" * 100_000])
-def test_an_event_that_is_none_is_passed_over_and_removed(run: Path, text: str) -> None:
+def test_an_invalid_event_is_skipped_and_removed(run: Path, text: str) -> None:
     holder = hooks.Hooks(run)
     end_of(start(run, text))
     end_of(start(run, {"good": True}))
@@ -123,7 +123,7 @@ def test_an_event_that_is_none_is_passed_over_and_removed(run: Path, text: str) 
     assert left(run) == ["bell"]
 
 
-def test_what_is_no_file_is_not_waited_for(run: Path) -> None:
+def test_nothing_but_a_regular_file_is_waited_for(run: Path) -> None:
     """The program may write into that folder as it likes."""
     holder = hooks.Hooks(run)
     os.mkfifo(run / "hooks" / "1.json")
@@ -158,7 +158,7 @@ def test_an_unreported_event_is_read_once_more_by_the_next_screen_server(run: Pa
     assert left(run) == ["bell"]
 
 
-def test_a_hook_that_waits_with_what_is_no_event_is_not_left_waiting(run: Path) -> None:
+def test_a_hook_that_waits_with_an_invalid_event_is_released(run: Path) -> None:
     holder = hooks.Hooks(run)
     process = start(run, "{", "decide")
     reply_pipe = question(holder)
@@ -220,7 +220,7 @@ def test_a_question_outlives_the_screen_server_that_took_it(run: Path) -> None:
     assert end_of(process)[1] == "yes\n"
 
 
-def test_a_decision_for_a_hook_that_has_gone_is_no_error(run: Path) -> None:
+def test_a_decision_for_a_hook_that_has_gone_is_ignored(run: Path) -> None:
     holder = hooks.Hooks(run)
     process = start(run, {"tool_name": "Bash"}, "decide")
     reply_pipe = question(holder)

@@ -104,7 +104,7 @@ def test_a_request_that_the_rules_decide_is_not_shown_as_a_question(folder: Path
     assert all(event.get("status") != "blocked" for event in table.published)
 
 
-def test_a_denial_by_the_rules_tells_the_rule_as_json_and_does_not_interrupt(folder: Path) -> None:
+def test_a_denial_by_the_rules_names_the_rule_as_json_and_does_not_interrupt(folder: Path) -> None:
     deny = {"mode": "on", "rules": [{"decision": "deny", "command": "rm *"}]}
     table = Table(folder, deny, replace(RULES, decisions=profiles.load("claude").rules.decisions))
     reply_pipe = table.asks(77, tool_name="Bash", tool_input={"command": "rm 'a\"b'"}, command="x")
@@ -252,7 +252,7 @@ def test_a_program_that_waits_without_its_box_is_in_a_menu_with_its_choices(fold
     assert table.interaction.status().status is Status.DONE
 
 
-def test_a_redraw_without_the_box_is_no_menu(folder: Path) -> None:
+def test_a_redraw_without_the_box_is_not_a_menu(folder: Path) -> None:
     table = boxed(folder)
 
     table.shows("half of")
@@ -275,7 +275,7 @@ def test_a_frame_that_is_being_drawn_is_not_looked_at(folder: Path) -> None:
     assert all(event.get("status") != "blocked" for event in table.published)
 
 
-def test_a_program_whose_box_was_never_seen_is_not_taken_to_be_in_a_menu(folder: Path) -> None:
+def test_a_program_whose_box_was_never_seen_does_not_count_as_in_a_menu(folder: Path) -> None:
     rules = replace(RULES, reports=True, box=profiles.load("claude").rules.box)
     table = Table(folder, rules=rules)
     table.shows("a version that draws itself in another way")

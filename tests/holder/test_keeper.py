@@ -160,7 +160,7 @@ def test_a_shutdown_that_the_program_is_told_of_first_is_an_interruption_too(tmp
         with holder.session() as session:
             assert shows("ready", session)
         server = holder.living_server()
-        # Its keeper waits for what the server has yet to read, and is told while it does.
+        # Its keeper waits for what the server has yet to read, and gets the signal while it waits.
         os.kill(server, signal.SIGSTOP)
         os.kill(holder.pid, signal.SIGTERM)
         wait_until(lambda: processes.look_up(holder.pid) is None, "the keeper hearing of the end")

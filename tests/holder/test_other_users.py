@@ -64,7 +64,7 @@ def test_what_an_agent_leaves_is_private(pool: AgentPool) -> None:
 
 
 @needs_root
-def test_another_user_who_gets_to_a_holder_is_told_nothing(pool: AgentPool) -> None:
+def test_another_user_who_reaches_a_holder_learns_nothing(pool: AgentPool) -> None:
     """Also if someone has opened the folders and the socket to everybody."""
     agent = pool.take(together=3)
     address = socket_of(agent)

@@ -42,7 +42,7 @@ def on_disk(folder: Path) -> list[tuple[str, str]]:
 
 
 def news_aside(steps: list[PromptStep]) -> list[PromptStep]:
-    """Without what is told of prompts that are not typed yet."""
+    """Without the receipts of prompts that are not typed yet."""
     stands_there = (HELD, UNREAD)
     return [
         one

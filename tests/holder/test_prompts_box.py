@@ -356,7 +356,7 @@ def test_a_draft_that_is_set_aside_late_comes_back_all_the_same(stage: Stage) ->
         ({"status": Status.WORKING, "ended": STOPPED}, ("unknown", STOPPED)),
     ],
 )
-def test_a_receipt_tells_how_the_turn_ended(
+def test_a_receipt_says_how_the_turn_ended(
     stage: Stage, seen: dict[str, Any], receipt: tuple[str, str]
 ) -> None:
     stage.add().accepted()

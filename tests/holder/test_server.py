@@ -117,7 +117,7 @@ def test_a_program_that_closes_its_terminal_lives_on_and_its_end_is_recorded(tmp
         wait_until(lambda: beats.exists() and beats.read_text() == "alive\n", "the first beat")
         with holder.session() as session:
             assert shows("going", session)
-            type_line(session, "nobody reads this")
+            type_line(session, "never read")
             assert session.ask("ping")["t"] == "answer"
         os.kill(holder.pid, signal.SIGUSR1)
         wait_until(lambda: beats.read_text() == "alive\nalive\n", "the second beat")
@@ -650,7 +650,7 @@ def test_what_a_program_prints_after_the_echo_shows_that_it_was_taken(tmp_path: 
 
 
 @pytest.mark.slow
-def test_drawing_itself_in_another_size_is_no_work(tmp_path: Path) -> None:
+def test_redrawing_in_another_size_does_not_count_as_work(tmp_path: Path) -> None:
     with start_holder(tmp_path, agent("drawing")) as holder:
         with holder.session() as session:
             wait_for_status(session, "idle")

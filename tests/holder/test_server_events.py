@@ -419,7 +419,7 @@ def test_the_conversations_id_is_learned() -> None:
 
 
 def test_an_id_of_excessive_length_belongs_to_no_conversation() -> None:
-    """It is told on and kept."""
+    """The id is kept and sent to clients, so its length is limited."""
     conversation = ConversationFilter("/project/work")
 
     assert conversation.owner({"type": "x", "properties": {"sessionID": "s" * 100_000}}) == "other"

@@ -330,7 +330,7 @@ ASKS = StatusRule(
 
 
 def request_of(found: StatusJudge, dialog: list[str], now: float) -> PermissionRequest:
-    """What is told of the request whose dialog is on the screen, below what was said before."""
+    """The request that the judge attributes to the dialog on the screen, below earlier output."""
     before = ["● I shall ls, then rm -rf build/ &&", "", " git push", "", "─" * 20, " Command", "┄" * 20]
     found.showed([*before, *dialog, "", " May I go?", " ❯ 1. Yes", "   2. No"], now)
     judged(found, now)
@@ -483,7 +483,7 @@ def test_a_question_reported_by_a_hook_outlasts_a_title_that_keeps_spinning() ->
     assert judged(found, 8.0) == ("blocked", "hook")
 
 
-def test_a_list_that_codex_prints_while_it_works_is_no_question() -> None:
+def test_a_list_that_codex_prints_while_it_works_is_not_a_question() -> None:
     found = StatusJudge(profiles.load("codex").rules)
     found.titled("⠂ fix", 1.0)
     found.showed(
@@ -521,7 +521,7 @@ def test_silence_in_which_it_computes_is_work_until_it_rests() -> None:
     assert rested.status == "idle"
 
 
-def test_a_hook_that_tells_of_a_limit_tells_when_it_ends() -> None:
+def test_a_hook_that_reports_a_limit_says_when_it_ends() -> None:
     found = StatusJudge(profiles.load("claude").rules)
     said = "You've hit your session limit · resets 5:04am (UTC)"
 
@@ -534,7 +534,7 @@ def test_a_hook_that_tells_of_a_limit_tells_when_it_ends() -> None:
     assert (told.status, told.detail, told.text) == ("limited", "resets 5:04am (UTC)", said)
 
 
-def test_a_report_that_tells_of_a_limit_tells_when_it_ends() -> None:
+def test_a_report_of_a_limit_says_when_it_ends() -> None:
     found = StatusJudge(profiles.load("claude").rules)
     said = base64.b64encode("You've hit your 5-hour limit · resets 5:03am (UTC)".encode()).decode()
 
@@ -783,7 +783,7 @@ def test_a_menu_that_the_user_opened_is_reported_and_its_numbers_can_be_answered
     assert found.status_for_prompts is Status.BLOCKED
 
 
-def test_a_list_in_the_conversation_is_no_choice_of_a_menu_without_numbers() -> None:
+def test_a_list_in_the_conversation_is_not_part_of_a_menu_without_numbers() -> None:
     found = claude_menu(
         "  Settings", "  ❯ Auto-compact    on", "    Show tips       on", "", "  Esc to close"
     )
@@ -792,7 +792,7 @@ def test_a_list_in_the_conversation_is_no_choice_of_a_menu_without_numbers() -> 
     assert found.status().choices == ()
 
 
-def test_a_list_in_a_prompt_is_no_choice_of_a_dialog_that_no_rule_knows() -> None:
+def test_a_list_in_a_prompt_is_not_part_of_a_dialog_that_no_rule_matches() -> None:
     found = StatusJudge(profiles.load("claude").rules)
     found.reported("state=blocked:kind=permission", 1.0)
     found.showed([*SAID, "─" * 60, "  Something new?", *["  with many words"] * 6, "  y/n"], 1.1)

@@ -48,7 +48,7 @@ def test_bytes_that_are_no_text_survive_in_a_text_field() -> None:
     assert message["text"] == text
 
 
-def test_half_a_message_is_no_message_yet() -> None:
+def test_half_a_message_is_not_a_message_yet() -> None:
     whole = wire.pack("ping", id=1)
     unpacker = wire.Unpacker()
 

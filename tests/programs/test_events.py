@@ -168,7 +168,7 @@ def test_retries_are_limits_until_the_program_goes_on(recording: str, retries: l
     assert states(read(recording)) == expected
 
 
-def test_gemini_tells_its_retries_on_standard_error() -> None:
+def test_gemini_reports_its_retries_on_standard_error() -> None:
     line = 'Attempt 2 failed with status 429. Retrying with backoff... _ApiError: {"error":{"code":429}}'
 
     assert list(EVENT_READERS["gemini"].read_error(line)) == [StateChange("limited", "rate limit · retry 2")]
@@ -276,7 +276,7 @@ def test_changed_files_are_named_from_the_worktree() -> None:
     ]  # fmt: skip
 
 
-def test_a_used_up_quota_tells_when_it_comes_back() -> None:
+def test_a_used_up_quota_says_when_it_resets() -> None:
     then = time.mktime((2026, 11, 17, 15, 40, 0, 0, 0, -1))
     info = {"status": "rejected", "resetsAt": int(then), "rateLimitType": "five_hour"}
 

@@ -117,7 +117,7 @@ def test_a_text_is_recognized_however_it_is_wrapped(profile: str, width: int) ->
 
 
 @pytest.mark.parametrize("profile", PROGRAMS)
-def test_a_box_without_the_cursor_is_no_input_box(profile: str) -> None:
+def test_a_box_without_the_cursor_is_not_an_input_box(profile: str) -> None:
     screen = drawn(profile, "a draft", 80)
     screen.feed(b"\x1b[15;3H")
 
@@ -132,7 +132,7 @@ def test_a_hidden_cursor_means_that_the_box_takes_nothing(profile: str) -> None:
     assert box(profile, screen).state is BoxState.NONE
 
 
-def test_a_faint_hint_is_no_draft_and_a_faint_part_of_one_hides_nothing() -> None:
+def test_a_faint_hint_is_not_a_draft_and_a_faint_part_of_one_hides_nothing() -> None:
     home = (2, 0)
     hint = drawn("claude", "\x1b[7mT\x1b[27m\x1b[2mry something\x1b[22m", 80, cursor=home)
     text = drawn("claude", "delete\x1b[2m all of it\x1b[22m", 80)
@@ -149,7 +149,7 @@ def test_a_placeholder_counts_only_with_the_cursor_before_it(profile: str, left:
     assert box(profile, drawn(profile, words, 80)).state is BoxState.DRAFT
 
 
-def test_a_suggestion_in_the_color_of_hints_is_no_draft() -> None:
+def test_a_suggestion_in_the_color_of_hints_is_not_a_draft() -> None:
     gray, plain = "\x1b[38;2;108;112;134m", "\x1b[39m"
     suggested = drawn("qwen", f"T{gray}ry the tests{plain}", 80, cursor=(2, 0))
     completed = drawn("qwen", f"/model {gray}[--fast] [<model-id>]{plain}", 80, cursor=(8, 0))
@@ -189,14 +189,14 @@ def test_a_long_paste_is_known_by_what_stands_for_it() -> None:
     assert not box("claude", glued).shows("line\n" * 41, rule("claude"))
 
 
-def test_a_pointer_in_a_menu_between_rules_is_no_box() -> None:
+def test_a_pointer_in_a_menu_between_rules_is_not_a_box() -> None:
     screen = Screen(80, 12)
     screen.feed(("─" * 80 + "\r\n  ❯ 1. Yes\r\n    2. No\r\n" + "─" * 80 + "\x1b[2;3H").encode())
 
     assert box("claude", screen).state is BoxState.NONE
 
 
-def test_a_list_of_completions_above_the_box_is_no_part_of_it() -> None:
+def test_a_list_of_completions_above_the_box_is_not_part_of_it() -> None:
     screen = Screen(80, 12)
     ground = "\x1b[48;5;236m\x1b[K"
     rows = [f"{ground}› /model  choose what model to use", ground, f"{ground}› /model", f"{ground}\x1b[0m"]

@@ -471,7 +471,7 @@ def test_a_program_that_takes_permissions_from_its_environment_gets_them_there(p
     assert "OPENCODE_PERMISSION" not in made_environment("opencode", {}, permission_mode="all")
 
 
-def test_what_is_no_file_is_no_profile(home: Path) -> None:
+def test_only_a_regular_file_is_a_profile(home: Path) -> None:
     folder = paths.user_profiles()
     (folder / "folder.toml").mkdir(parents=True)
     os.mkfifo(folder / "pipe.toml")

@@ -42,7 +42,7 @@ def test_a_recorded_screen_is_understood(name: str) -> None:
 
 
 @pytest.mark.parametrize("cols", [45, 80, 120])
-def test_a_recorded_question_tells_the_command_and_the_reason(cols: int) -> None:
+def test_a_recorded_question_has_the_command_and_the_reason(cols: int) -> None:
     said = {}
     for program in ("codex", "qwen"):
         recorded = json.loads((FOLDER / f"{program}-permission-{cols}.json").read_text())
@@ -104,7 +104,7 @@ def wrapped(text: str) -> list[str]:
 
 @pytest.mark.parametrize("cols", [45, 80, 120])
 @pytest.mark.parametrize("program", ["claude", "claude-before-reports"])
-def test_what_a_hook_told_is_shown_only_with_its_own_recorded_dialog(program: str, cols: int) -> None:
+def test_what_a_hook_reported_is_shown_only_with_its_own_recorded_dialog(program: str, cols: int) -> None:
     recorded = json.loads((FOLDER / f"{program}-permission-{cols}.json").read_text())
     told = {}
     for command in ("touch one.txt", "touch", "one.txt", "ls", "touch one.txt two.txt", "a test's command"):
@@ -121,7 +121,7 @@ def test_what_a_hook_told_is_shown_only_with_its_own_recorded_dialog(program: st
 
 
 def painted(recorded: dict[str, Any], row: int) -> list[tuple[str, object]]:
-    """Recorded where choices are told apart by their colors alone."""
+    """Recorded where only colors distinguish the choices."""
     return [(text, tuple(look)) for text, look in recorded["painted"][str(row)]]
 
 

@@ -52,7 +52,7 @@ def test_a_holder_announces_a_status_at_once_and_output_is_no_news(pool: AgentPo
         (Status.STOPPED, PromptSummary(queued=1, last="queued"), True),
     ],
 )
-def test_an_agent_has_arrived_when_it_does_nothing_until_somebody_acts(
+def test_an_agent_has_settled_when_it_does_nothing_until_the_user_acts(
     status: Status, prompts: PromptSummary, arrived: bool
 ) -> None:
     assert has_arrived(replace(ONE, status=status), prompts, SETTLED) is arrived

@@ -76,7 +76,7 @@ def test_an_api_error_is_an_error_with_its_text(real: Real) -> None:
 
 
 @pytest.mark.parametrize("cols", [45, 80, 120])
-def test_a_usage_that_is_used_up_is_told_with_when_it_is_not(
+def test_a_used_up_quota_is_reported_with_the_time_of_its_reset(
     used_up: Callable[[int], Running], cols: int
 ) -> None:
     limited = used_up(cols).wait_for("limited")

@@ -46,7 +46,7 @@ def test_an_error_is_told_with_its_text(real: Real) -> None:
 
 
 @pytest.mark.parametrize("cols", [45, 80, 120])
-def test_a_usage_that_is_used_up_is_told_with_when_it_is_not(real: Real, cols: int) -> None:
+def test_a_used_up_quota_is_reported_with_the_time_of_its_reset(real: Real, cols: int) -> None:
     real.fleet._size = (cols, 30)
     agent = real.start("please [[exhausted]]")
 
