@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from tests.bench.figures import Row, compared
-from tests.bench.ground import Ground, timed
+from tests.bench.workspace import Workspace, timed
 from tests.places import REPOSITORY
 
 PACKAGES = ("ai-fleet==0.1.3", "libtmux==0.46.*")
@@ -20,32 +20,32 @@ PLACE = REPOSITORY / "build" / "bench" / "ai-fleet"
 COUNT = 5
 
 
-def measure(ground: Ground, *, quick: bool) -> Iterator[Row]:
+def measure(workspace: Workspace, *, quick: bool) -> Iterator[Row]:
     rounds = 1 if quick else 3
     program = _installed()
-    theirs = ground.large("theirs")
-    ours = ground.large()
+    theirs = workspace.large("theirs")
+    ours = workspace.large()
     folder = theirs / ".aifleet"
     folder.mkdir(exist_ok=True)
     (folder / "config.toml").write_text(
-        f'[project]\nname = "theirs"\nworktree_root = "{ground.folder}/aifleet"\n'
+        f'[project]\nname = "theirs"\nworktree_root = "{workspace.folder}/aifleet"\n'
         '[agent]\ndefault = "waiter"\nclaude_flags = ""\n'
     )
-    with _own_tmux(ground):
-        for what, mine, other in _verbs(ground, ours, theirs, program, rounds):
+    with _own_tmux(workspace):
+        for what, mine, other in _verbs(workspace, ours, theirs, program, rounds):
             yield compared(what, mine, "ai-fleet", other)
 
 
 def _verbs(
-    ground: Ground, ours: Path, theirs: Path, program: str, rounds: int
+    workspace: Workspace, ours: Path, theirs: Path, program: str, rounds: int
 ) -> Iterator[tuple[str, list[float], list[float]]]:
     def call(*arguments: str) -> float:
         return timed([program, *arguments], theirs)[0]
 
     def mine(*arguments: str) -> float:
-        return ground.fleet(ours, *arguments)[0]
+        return workspace.fleet(ours, *arguments)[0]
 
-    waiter = str(ground.programs / "waiter")
+    waiter = str(workspace.programs / "waiter")
     results: dict[str, tuple[list[float], list[float]]] = {}
     for _ in range(rounds):
         steps = {
@@ -62,7 +62,7 @@ def _verbs(
             mines.append(mine(*own))
             others.append(call(*other))
         call("kill", "one", "-f", "-d")
-        ground.clear(ours)
+        workspace.clear(ours)
     for what, pair in results.items():
         yield f"fleet {what}", *pair
 
@@ -83,9 +83,9 @@ def _installed() -> str:
 
 
 @contextlib.contextmanager
-def _own_tmux(ground: Ground) -> Iterator[None]:
+def _own_tmux(workspace: Workspace) -> Iterator[None]:
     """It uses the default tmux server, which this variable locates."""
-    os.environ["TMUX_TMPDIR"] = str(ground.folder)
+    os.environ["TMUX_TMPDIR"] = str(workspace.folder)
     try:
         yield
     finally:

@@ -20,9 +20,9 @@ from pathlib import Path
 import psutil
 
 from tests.bench.figures import Figures, Row, alone, compared, interleaved
-from tests.bench.ground import SECONDS, Ground
 from tests.bench.proportional_memory import pss
-from tests.bench.stolen import Stolen
+from tests.bench.steal_time import StealTime
+from tests.bench.workspace import SECONDS, Workspace
 from tests.tui.ptyapp import PtyApp
 from tests.watched_fleet import WatchedFleet
 
@@ -94,12 +94,12 @@ class Host:
         return took, bytes(found)
 
 
-def measure(ground: Ground, *, quick: bool) -> Iterator[Row]:
+def measure(workspace: Workspace, *, quick: bool) -> Iterator[Row]:
     keys = 40 if quick else 250
-    yield from _idle(ground, keys)
-    yield from _beside_a_flood(ground, keys)
-    yield from _nine_panes(ground, keys, 4.0 if quick else 15.0)
-    yield from _many_quiet(ground, quick=quick)
+    yield from _idle(workspace, keys)
+    yield from _beside_a_flood(workspace, keys)
+    yield from _nine_panes(workspace, keys, 4.0 if quick else 15.0)
+    yield from _many_quiet(workspace, quick=quick)
 
 
 @contextlib.contextmanager
@@ -130,35 +130,35 @@ def _bare(keys: int) -> list[float]:
 # ── keys ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _idle(ground: Ground, keys: int) -> Iterator[Row]:
-    project = ground.small()
-    with ground.agents(project, 1, "waiter"), _opened(project, "1 agent") as host:
+def _idle(workspace: Workspace, keys: int) -> Iterator[Row]:
+    project = workspace.small()
+    with workspace.agents(project, 1, "waiter"), _opened(project, "1 agent") as host:
         took, _ = host.type(keys)
         yield _key_row("key → painted, idle", took, _bare(keys), 8.0)
 
 
-def _beside_a_flood(ground: Ground, keys: int) -> Iterator[Row]:
-    project = ground.repository("beside", 5)
+def _beside_a_flood(workspace: Workspace, keys: int) -> Iterator[Row]:
+    project = workspace.repository("beside", 5)
     fleet = WatchedFleet(project)
     try:
         for name, program in (("a", "waiter"), ("b", "flood")):
-            fleet.create(name, profile=str(ground.programs / program))
+            fleet.create(name, profile=str(workspace.programs / program))
         with _opened(project, "2 agents") as host:
             took, _ = host.type(keys)
         yield _key_row("key → painted, the pane beside it floods", took, _bare(keys), 30.0)
     finally:
-        ground.clear(project)
+        workspace.clear(project)
         fleet.close()
 
 
 # ── nine panes ──────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _nine_panes(ground: Ground, keys: int, seconds: float) -> Iterator[Row]:
-    stalls, stolen = ground.folder / "stalls", ground.folder / "stolen"
-    with _redrawing(ground) as project:
+def _nine_panes(workspace: Workspace, keys: int, seconds: float) -> Iterator[Row]:
+    stalls, steal_times = workspace.folder / "stalls", workspace.folder / "steal-times"
+    with _redrawing(workspace) as project:
         with (
-            _watched_for_theft(stolen),
+            _recording_steal_time(steal_times),
             _opened(project, f"{PANES} agents", ["-m", "tests.bench.stalls", stalls]) as host,
         ):
             began = time.monotonic()
@@ -173,7 +173,7 @@ def _nine_panes(ground: Ground, keys: int, seconds: float) -> Iterator[Row]:
                 f"{min(others):.1f} at the slowest; {len(seen) / seconds / 1e6:.2f} MB/s to the terminal"
             )
             yield alone("frames of the other eight", others, "fps", at_least=12, note=slowest)
-            yield _stall_row(stalls, Stolen(stolen), began)
+            yield _stall_row(stalls, StealTime(steal_times), began)
         with _opened(project, f"{PANES} agents") as host, _busy_cores():
             host.rest(BUSY_BEFORE)
             took, _ = host.type(keys)
@@ -184,9 +184,9 @@ def _nine_panes(ground: Ground, keys: int, seconds: float) -> Iterator[Row]:
 
 
 @contextlib.contextmanager
-def _redrawing(ground: Ground) -> Iterator[Path]:
+def _redrawing(workspace: Workspace) -> Iterator[Path]:
     """A project whose agents all redraw, shown in a grid."""
-    project = ground.repository("nine", 5)
+    project = workspace.repository("nine", 5)
     (project / ".aifleet").mkdir(exist_ok=True)
     (project / ".aifleet" / "config.toml").write_text(f"[ui]\nlayout = {PANES}\n")
     fleet = WatchedFleet(project)
@@ -195,10 +195,10 @@ def _redrawing(ground: Ground) -> Iterator[Path]:
             program = (
                 f"#!/bin/sh\nexec {sys.executable} {Path(__file__).with_name('redraws.py')} pane{number}\n"
             )
-            fleet.create(f"pane{number}", profile=str(ground.program(f"redraws{number}", program)))
+            fleet.create(f"pane{number}", profile=str(workspace.program(f"redraws{number}", program)))
         yield project
     finally:
-        ground.clear(project)
+        workspace.clear(project)
         fleet.close()
 
 
@@ -226,8 +226,8 @@ def _rates(seen: bytes, seconds: float) -> dict[int, float]:
 
 
 @contextlib.contextmanager
-def _watched_for_theft(record: Path) -> Iterator[None]:
-    watcher = subprocess.Popen([sys.executable, "-m", "tests.bench.stolen", record])
+def _recording_steal_time(record: Path) -> Iterator[None]:
+    watcher = subprocess.Popen([sys.executable, "-m", "tests.bench.steal_time", record])
     try:
         yield
     finally:
@@ -235,7 +235,7 @@ def _watched_for_theft(record: Path) -> Iterator[None]:
         watcher.wait()
 
 
-def _stall_row(record: Path, stolen: Stolen, began: float) -> Row:
+def _stall_row(record: Path, steal_time: StealTime, began: float) -> Row:
     """The longest that one callback blocked the loop since then, without time stolen by the host."""
     own = [(0.0, "nothing")]
     disturbed = [0.0]
@@ -243,7 +243,7 @@ def _stall_row(record: Path, stolen: Stolen, began: float) -> Row:
         begin, wall, work, name = line.split(maxsplit=3)
         if float(begin) < began:
             continue
-        if stolen.is_any(float(begin), float(begin) + float(wall) / 1000):
+        if steal_time.was_any(float(begin), float(begin) + float(wall) / 1000):
             disturbed.append(float(work))
         else:
             own.append((float(work), name))
@@ -259,11 +259,11 @@ def _stall_row(record: Path, stolen: Stolen, began: float) -> Row:
 # ── fifty quiet agents ──────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _many_quiet(ground: Ground, *, quick: bool) -> Iterator[Row]:
+def _many_quiet(workspace: Workspace, *, quick: bool) -> Iterator[Row]:
     rounds, seconds, age = (1, 9.0, 5.0) if quick else (5, 30.0, SETTLED)
-    project = ground.repository("quiet", 5)
+    project = workspace.repository("quiet", 5)
     began = time.monotonic()
-    with ground.agents(project, QUIET, "waiter"):
+    with workspace.agents(project, QUIET, "waiter"):
         ours, empty = interleaved(
             rounds,
             lambda: _opening([], PROGRAM, f"{QUIET} agents", project),

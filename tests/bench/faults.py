@@ -19,21 +19,21 @@ from fleet_tui.holder.session import open_session
 from fleet_tui.models import Agent
 from fleet_tui.system import agent_processes, processes
 from tests.bench.figures import Row, alone
-from tests.bench.ground import Ground, screen_server, wait_until
+from tests.bench.workspace import Workspace, screen_server, wait_until
 from tests.holder.screens import wait_for_screen
 
 AGENTS = 8
 
 
-def measure(ground: Ground, *, quick: bool) -> Iterator[Row]:
-    yield _orphans(ground)
+def measure(workspace: Workspace, *, quick: bool) -> Iterator[Row]:
+    yield _orphans(workspace)
     kills = 8 if quick else 20
-    repository = ground.repository("faults", 200)
-    with ground.agents(repository, AGENTS, "waiter") as (fleet, agents):
+    repository = workspace.repository("faults", 200)
+    with workspace.agents(repository, AGENTS, "waiter") as (fleet, agents):
         chance = random.Random()
         ways = (_kill_face, _kill_launcher, _kill_screen_server)
         for number in range(kills):
-            ways[number % len(ways)](ground, repository, chance.choice(agents), chance)
+            ways[number % len(ways)](workspace, repository, chance.choice(agents), chance)
         lost = [agent for agent in agents if not _is_well(fleet, agent)]
     yield alone(f"agents lost in {kills} random kills", [len(lost)], "", at_most=0)
 
@@ -41,14 +41,14 @@ def measure(ground: Ground, *, quick: bool) -> Iterator[Row]:
 # ── orphans ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _orphans(ground: Ground) -> Row:
-    repository = ground.small()
-    with ground.agents(repository, 5, "escaper") as (_fleet, agents):
+def _orphans(workspace: Workspace) -> Row:
+    repository = workspace.small()
+    with workspace.agents(repository, 5, "escaper") as (_fleet, agents):
         for agent in agents:
             with open_session(agent) as session:
                 wait_for_screen(session, lambda view: "all escaped" in "\n".join(view.text()), seconds=10)
         most = len(_marked(agents))
-        ground.fleet(repository, "kill", "escaper-*", "-f")
+        workspace.fleet(repository, "kill", "escaper-*", "-f")
         left = _marked(agents)
     note = f"of {most}: children, own groups, setsid, nohup, double forks"
     return alone("processes left after fleet kill of 5", [len(left)], "", at_most=0, note=note)
@@ -67,7 +67,7 @@ def _marked(agents: list[Agent]) -> list[int]:
 # ── kills ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _kill_face(ground: Ground, repository: Path, agent: Agent, chance: random.Random) -> None:
+def _kill_face(workspace: Workspace, repository: Path, agent: Agent, chance: random.Random) -> None:
     """One process that lists agents, and one that watches them."""
     for arguments in (["list"], ["logs", agent.id, "-f"]):
         face = _start(repository, arguments)
@@ -76,10 +76,10 @@ def _kill_face(ground: Ground, repository: Path, agent: Agent, chance: random.Ra
         face.wait()
 
 
-def _kill_launcher(ground: Ground, repository: Path, _agent: Agent, chance: random.Random) -> None:
+def _kill_launcher(workspace: Workspace, repository: Path, _agent: Agent, chance: random.Random) -> None:
     """A creation whose launcher is killed on the way: unfinished agents fail, finished ones stay."""
     name = f"doomed-{chance.randrange(1 << 40):x}"
-    face = _start(repository, ["create", name, "-a", str(ground.programs / "waiter")])
+    face = _start(repository, ["create", name, "-a", str(workspace.programs / "waiter")])
     launchers: list[int] = []
     deadline = time.monotonic() + 5
     while not launchers and face.poll() is None and time.monotonic() < deadline:
@@ -93,7 +93,7 @@ def _kill_launcher(ground: Ground, repository: Path, _agent: Agent, chance: rand
     face.wait()
 
 
-def _kill_screen_server(_ground: Ground, _repository: Path, agent: Agent, _chance: random.Random) -> None:
+def _kill_screen_server(_ground: Workspace, _repository: Path, agent: Agent, _chance: random.Random) -> None:
     old = screen_server(agent)
     os.kill(old, signal.SIGKILL)
     wait_until(lambda: screen_server(agent) not in (0, old), "a new screen server")

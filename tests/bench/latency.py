@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from fleet_tui.holder.session import Session, open_session
 from fleet_tui.terminal.input_events import KeyEvent
 from tests.bench.figures import Figures, Row, alone
-from tests.bench.ground import Ground
+from tests.bench.workspace import Workspace
 from tests.holder.screens import wait_for_screen
 
 FLOODS = 16
@@ -23,15 +23,15 @@ PAUSE = 0.03
 """Longer than a frame's interval, like keys typed by hand on a quiet screen."""
 
 
-def measure(ground: Ground, *, quick: bool) -> Iterator[Row]:
+def measure(workspace: Workspace, *, quick: bool) -> Iterator[Row]:
     keys = 60 if quick else 300
     with (
-        ground.agents(ground.small(), 1, "waiter") as (_fleet, (agent,)),
+        workspace.agents(workspace.small(), 1, "waiter") as (_fleet, (agent,)),
         open_session(agent, rate=60) as session,
         _echo() as echo,
     ):
         yield from _rows("key → frame, alone", session, echo, keys, 2.0)
-        with ground.agents(ground.repository("floods", 5), FLOODS, "flood"):
+        with workspace.agents(workspace.repository("floods", 5), FLOODS, "flood"):
             yield from _rows(f"key → frame, {FLOODS} others flood", session, echo, keys, 8.0)
 
 

@@ -10,16 +10,16 @@ from fleet_tui.holder.server.display import QUIET_SECONDS
 from fleet_tui.holder.session import open_session
 from fleet_tui.models import Agent
 from tests.bench.figures import Row, alone
-from tests.bench.ground import Ground, screen_server
 from tests.bench.proportional_memory import pss
+from tests.bench.workspace import Workspace, screen_server
 from tests.holder.screens import wait_for_screen
 
 AGENTS = 20
 LINES = 10_000
 
 
-def measure(ground: Ground, *, quick: bool) -> Iterator[Row]:
-    with ground.agents(ground.small(), AGENTS, "printer") as (fleet, agents):
+def measure(workspace: Workspace, *, quick: bool) -> Iterator[Row]:
+    with workspace.agents(workspace.small(), AGENTS, "printer") as (fleet, agents):
         for agent in agents:
             _wait_for_server(fleet, agent)
         yield alone(f"keeper + screen server, at rest, {AGENTS} agents", _sizes(agents), "MB", at_most=8)

@@ -23,7 +23,7 @@ from tests.bench import (
     usage,
 )
 from tests.bench.figures import Figures, Row
-from tests.bench.ground import Ground
+from tests.bench.workspace import Workspace
 
 Measure = Callable[..., Iterator[Row]]
 
@@ -68,15 +68,15 @@ def main(arguments: list[str]) -> int:
     options = _parser().parse_args(arguments)
     names = options.only or [name for name in MEASURES if not (options.quick and name in SLOW)]
     began = time.monotonic()
-    ground = Ground()
+    workspace = Workspace()
     say = _nothing if options.json else print
     try:
         say(
-            f"in {ground.folder.parent}, package compiled, PYTHONDONTWRITEBYTECODE unset, {os.cpu_count()} cores"
+            f"in {workspace.folder.parent}, package compiled, PYTHONDONTWRITEBYTECODE unset, {os.cpu_count()} cores"
         )
-        results = [_run(name, ground, quick=options.quick, say=say) for name in names]
+        results = [_run(name, workspace, quick=options.quick, say=say) for name in names]
     finally:
-        ground.close()
+        workspace.close()
     if options.json:
         json.dump(results, sys.stdout, indent=2, ensure_ascii=False)
     say(f"\ntook {time.monotonic() - began:.0f} s")
@@ -100,13 +100,13 @@ def _nothing(_text: str) -> None:
     pass
 
 
-def _run(name: str, ground: Ground, *, quick: bool, say: Callable[[str], None]) -> dict[str, object]:
+def _run(name: str, workspace: Workspace, *, quick: bool, say: Callable[[str], None]) -> dict[str, object]:
     before = Noise.now()
     say(f"\n{name}   {before}")
     rows = []
     problem = ""
     try:
-        for row in MEASURES[name](ground, quick=quick):
+        for row in MEASURES[name](workspace, quick=quick):
             rows.append(row)
             say(_line(row))
     except (RuntimeError, OSError) as error:

@@ -9,23 +9,23 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from tests.bench.figures import Row, compared, interleaved
-from tests.bench.ground import Ground, timed, wait_until
+from tests.bench.workspace import Workspace, timed, wait_until
 
 BATCH = 5
 LOOKS_AFTER = "waits 60 ms for a program that ends at once"
 
 
-def measure(ground: Ground, *, quick: bool) -> Iterator[Row]:
-    yield from _fanout(ground, 2 if quick else 7)
-    yield from _create(ground, 4 if quick else 11)
+def measure(workspace: Workspace, *, quick: bool) -> Iterator[Row]:
+    yield from _fanout(workspace, 2 if quick else 7)
+    yield from _create(workspace, 4 if quick else 11)
 
 
-def _fanout(ground: Ground, rounds: int) -> Iterator[Row]:
-    repository = ground.large()
+def _fanout(workspace: Workspace, rounds: int) -> Iterator[Row]:
+    repository = workspace.large()
     returned: list[float] = []
 
     def ours() -> float:
-        running, whole = start_agents(ground, repository, "fanout", str(BATCH), "fan", count=BATCH)
+        running, whole = start_agents(workspace, repository, "fanout", str(BATCH), "fan", count=BATCH)
         returned.append(whole)
         return running
 
@@ -33,10 +33,10 @@ def _fanout(ground: Ground, rounds: int) -> Iterator[Row]:
         rounds,
         ours,
         lambda: (
-            sum(_bare_add(ground, repository, number) for number in range(BATCH))
-            + _forget(ground, repository)
+            sum(_bare_add(workspace, repository, number) for number in range(BATCH))
+            + _forget(workspace, repository)
         ),
-        lambda: _all_at_once(ground, repository),
+        lambda: _all_at_once(workspace, repository),
     )
     name = f"fleet fanout {BATCH}"
     yield compared(f"{name}: all running", running, "5 git worktree add", serial, at_most=0.75)
@@ -44,62 +44,62 @@ def _fanout(ground: Ground, rounds: int) -> Iterator[Row]:
     yield compared("five bare adds at once", at_once, "5 git worktree add", serial)
 
 
-def _create(ground: Ground, rounds: int) -> Iterator[Row]:
-    repository = ground.large()
+def _create(workspace: Workspace, rounds: int) -> Iterator[Row]:
+    repository = workspace.large()
     returned: list[float] = []
 
     def ours() -> float:
-        running, whole = start_agents(ground, repository, "create", "one", count=1)
+        running, whole = start_agents(workspace, repository, "create", "one", count=1)
         returned.append(whole)
         return running
 
     def bare() -> float:
-        return _bare_add(ground, repository, 0) + _forget(ground, repository)
+        return _bare_add(workspace, repository, 0) + _forget(workspace, repository)
 
     running, adds = interleaved(rounds, ours, bare)
     yield compared("fleet create: running", running, "git worktree add", adds, at_most=1.35)
     yield compared("fleet create: command ended", returned, "git worktree add", adds, note=LOOKS_AFTER)
 
 
-def start_agents(ground: Ground, repository: Path, *command: str, count: int) -> tuple[float, float]:
+def start_agents(workspace: Workspace, repository: Path, *command: str, count: int) -> tuple[float, float]:
     """Seconds until the last program ran, and until the command ended; removes the agents afterwards."""
-    ground.start_times()
+    workspace.start_times()
     begin = time.time()
     prompt = () if command[0] == "create" else ("-p", "x")
-    whole, _ = ground.fleet(repository, *command, "-a", str(ground.programs / "waiter"), *prompt)
+    whole, _ = workspace.fleet(repository, *command, "-a", str(workspace.programs / "waiter"), *prompt)
     starts: list[float] = []
 
     def are_running() -> bool:
-        starts.extend(ground.start_times())
+        starts.extend(workspace.start_times())
         return len(starts) >= count
 
     wait_until(are_running, f"the start of {count} programs")
-    ground.clear(repository)
+    workspace.clear(repository)
     return max(starts) - begin, whole
 
 
-def _bare_add(ground: Ground, repository: Path, number: int) -> float:
-    return timed(_add_command(ground, number), repository)[0]
+def _bare_add(workspace: Workspace, repository: Path, number: int) -> float:
+    return timed(_add_command(workspace, number), repository)[0]
 
 
-def _all_at_once(ground: Ground, repository: Path) -> float:
+def _all_at_once(workspace: Workspace, repository: Path) -> float:
     begin = time.perf_counter()
     running = [
-        subprocess.Popen(_add_command(ground, number), cwd=repository, stderr=subprocess.DEVNULL)
+        subprocess.Popen(_add_command(workspace, number), cwd=repository, stderr=subprocess.DEVNULL)
         for number in range(BATCH)
     ]
     if any(process.wait() for process in running):
         raise RuntimeError("git could not make five worktrees at once")
-    return time.perf_counter() - begin + _forget(ground, repository)
+    return time.perf_counter() - begin + _forget(workspace, repository)
 
 
-def _add_command(ground: Ground, number: int) -> list[str]:
-    place = ground.folder / "bare" / str(number)
+def _add_command(workspace: Workspace, number: int) -> list[str]:
+    place = workspace.folder / "bare" / str(number)
     return ["git", "worktree", "add", "--quiet", "--no-track", "-b", f"bare-{number}", str(place)]
 
 
-def _forget(ground: Ground, repository: Path) -> float:
+def _forget(workspace: Workspace, repository: Path) -> float:
     """Not part of the measured time."""
-    shutil.rmtree(ground.folder / "bare")
-    ground.forget_worktrees(repository)
+    shutil.rmtree(workspace.folder / "bare")
+    workspace.forget_worktrees(repository)
     return 0.0

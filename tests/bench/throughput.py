@@ -22,19 +22,19 @@ from fleet_tui.errors import HolderGone
 from fleet_tui.holder.session import Session, open_session
 from tests.bench import streams
 from tests.bench.figures import Row, alone, compared, interleaved
-from tests.bench.ground import Ground
+from tests.bench.workspace import Workspace
 from tests.watched_fleet import WatchedFleet
 
 
 @dataclass(frozen=True, slots=True)
-class Pourer:
-    """The program `pour` in a terminal, and its pipes."""
+class FilePrinter:
+    """The program `print_file` in a terminal, and its pipes."""
 
     requests: Path
     answers: Path
 
     @classmethod
-    def make(cls, folder: Path, name: str) -> Pourer:
+    def make(cls, folder: Path, name: str) -> FilePrinter:
         pipes = cls(folder / f"{name}.requests", folder / f"{name}.answers")
         for pipe in (pipes.requests, pipes.answers):
             os.mkfifo(pipe)
@@ -44,7 +44,7 @@ class Pourer:
     def command(self) -> list[str]:
         return [
             sys.executable,
-            str(Path(__file__).with_name("pour.py")),
+            str(Path(__file__).with_name("print_file.py")),
             str(self.requests),
             str(self.answers),
         ]
@@ -59,14 +59,14 @@ class Pourer:
         self.requests.write_text("\n")
 
 
-def measure(ground: Ground, *, quick: bool) -> Iterator[Row]:
+def measure(workspace: Workspace, *, quick: bool) -> Iterator[Row]:
     rounds, times = (2, 1) if quick else (5, 3)
-    kinds = streams.write_all(ground.folder / "streams")
+    kinds = streams.write_all(workspace.folder / "streams")
     with contextlib.ExitStack() as stack:
-        terminals = [stack.enter_context(_holder(ground))]
+        terminals = [stack.enter_context(_holder(workspace))]
         if shutil.which("tmux"):
-            terminals.append(stack.enter_context(_tmux(ground, "alone")))
-            terminals.append(stack.enter_context(_tmux(ground, "watched", is_watched=True)))
+            terminals.append(stack.enter_context(_tmux(workspace, "alone")))
+            terminals.append(stack.enter_context(_tmux(workspace, "watched", is_watched=True)))
         for kind, stream in kinds.items():
             speeds = interleaved(rounds, *(partial(one.speed, stream, times) for one in terminals))
             yield from _rows(f"holder, viewer at 30 fps: {kind}", speeds)
@@ -84,23 +84,23 @@ def _rows(what: str, speeds: list[list[float]]) -> Iterator[Row]:
 
 
 @contextlib.contextmanager
-def _holder(ground: Ground) -> Iterator[Pourer]:
-    pourer = Pourer.make(ground.folder, "holder")
-    program = ground.program("pourer", f"#!/bin/sh\nexec {' '.join(pourer.command)}\n")
-    repository = ground.small()
+def _holder(workspace: Workspace) -> Iterator[FilePrinter]:
+    printer = FilePrinter.make(workspace.folder, "holder")
+    program = workspace.program("file-printer", f"#!/bin/sh\nexec {' '.join(printer.command)}\n")
+    repository = workspace.small()
     # As important as the program in tmux.
     settings = paths.user_config()
     settings.parent.mkdir(parents=True, exist_ok=True)
     settings.write_text("[limits]\nnice = 0\n")
     fleet = WatchedFleet(repository, size=(streams.COLS, streams.ROWS))
     try:
-        agent = fleet.create("pourer", profile=str(program))
+        agent = fleet.create("file-printer", profile=str(program))
         with open_session(agent, rate=30) as session:
             threading.Thread(target=_watch, args=(session,), daemon=True).start()
-            yield pourer
-            pourer.end()
+            yield printer
+            printer.end()
     finally:
-        ground.clear(repository)
+        workspace.clear(repository)
         fleet.close()
         settings.unlink()
 
@@ -115,17 +115,17 @@ def _watch(session: Session) -> None:
 
 
 @contextlib.contextmanager
-def _tmux(ground: Ground, name: str, *, is_watched: bool = False) -> Iterator[Pourer]:
+def _tmux(workspace: Workspace, name: str, *, is_watched: bool = False) -> Iterator[FilePrinter]:
     """The same program in a separate tmux server with the scrollback of a holder."""
-    pourer = Pourer.make(ground.folder, name)
-    settings = ground.folder / "tmux.conf"
+    printer = FilePrinter.make(workspace.folder, name)
+    settings = workspace.folder / "tmux.conf"
     settings.write_text("set -g history-limit 10000\nset -g status off\n")
-    command = ["tmux", "-S", str(ground.folder / f"{name}.tmux"), "-f", str(settings)]
+    command = ["tmux", "-S", str(workspace.folder / f"{name}.tmux"), "-f", str(settings)]
     size = ["-x", str(streams.COLS), "-y", str(streams.ROWS)]
-    subprocess.run([*command, "new-session", "-d", *size, " ".join(pourer.command)], check=True)
+    subprocess.run([*command, "new-session", "-d", *size, " ".join(printer.command)], check=True)
     client = _control_client(command) if is_watched else None
     try:
-        yield pourer
+        yield printer
     finally:
         subprocess.run([*command, "kill-server"], check=False, capture_output=True)
         if client is not None:

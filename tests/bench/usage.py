@@ -11,14 +11,14 @@ import psutil
 
 from fleet_tui.system.usage import Sampler
 from tests.bench.figures import Row, alone, compared, interleaved
-from tests.bench.ground import Ground
+from tests.bench.workspace import Workspace
 
 AGENTS = 50
 PROCESSES = 5
 
 
-def measure(ground: Ground, *, quick: bool) -> Iterator[Row]:
-    with ground.agents(ground.repository("families", 5), AGENTS, "family") as (_, agents):
+def measure(workspace: Workspace, *, quick: bool) -> Iterator[Row]:
+    with workspace.agents(workspace.repository("families", 5), AGENTS, "family") as (_, agents):
         roots = {agent.id: agent.keeper_pid or 0 for agent in agents}
         sampler = Sampler()
         _warm_up(sampler, roots)

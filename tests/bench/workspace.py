@@ -50,7 +50,7 @@ PROGRAMS = {
 }
 
 
-class Ground:
+class Workspace:
     def __init__(self) -> None:
         self.folder = Path(tempfile.mkdtemp(prefix="fleet-bench-", dir=_roomiest()))
         self.home = self.folder / "home"

@@ -1,6 +1,6 @@
 """Prints a file as fast as the terminal accepts it, on request.
 
-Usage: pour.py REQUESTS ANSWERS, both named pipes. A request is a line with the path of a file and how often to print
+Usage: print_file.py REQUESTS ANSWERS, both named pipes. A request is a line with the path of a file and how often to print
 it. The answer is the seconds until the terminal has answered a query that was sent after the last byte.
 """
 

@@ -1,4 +1,4 @@
-"""CPU time that the host of a virtual machine steals from it: `python -m tests.bench.stolen FILE`.
+"""CPU time that the host of a virtual machine steals from it: `python -m tests.bench.steal_time FILE`.
 
 The kernel charges stolen time to the program that was running, and counts it in total. This program reads the total two
 hundred times a second and records when it grows.
@@ -20,13 +20,13 @@ STOLEN = 8
 """Its field in the line of all processors."""
 
 
-class Stolen:
-    """Whether, according to the record, no time was stolen in an interval."""
+class StealTime:
+    """The recorded moments at which time was stolen."""
 
     def __init__(self, record: Path) -> None:
         self._times = [float(line) for line in record.read_text().splitlines()] if record.exists() else []
 
-    def is_any(self, begin: float, end: float) -> bool:
+    def was_any(self, begin: float, end: float) -> bool:
         return bisect_left(self._times, begin - SLACK) < bisect_right(self._times, end + SLACK)
 
 
