@@ -24,7 +24,7 @@ from fleet_tui.fleet import Fleet
 from fleet_tui.holder.lock import is_held
 from fleet_tui.models import Agent
 from fleet_tui.system import agent_processes, processes
-from tests.holder.holders import MARK, forker_pid
+from tests.fork_pool import MARK, pool_pids
 from tests.watched_fleet import WatchedFleet
 
 GIT_IDENTITY = {
@@ -169,7 +169,7 @@ def nothing_left(home: Path, runtime: Path) -> Iterator[None]:
 
 
 def _end_what_is_left(home: Path, before: set[int]) -> list[str]:
-    """Kill processes of this test that started since: they have its home, or the mark of `start_holder`, in their environment."""
+    """Kill processes of this test that started since: they have its home, or the mark of a fork pool, in their environment."""
     marks = {f"HOME={home}".encode(), f"{MARK}={os.getpid()}".encode()}
     deadline = time.monotonic() + 3.0
     while left := [pid for pid in _pids() - before if _bears(pid, marks)]:
@@ -188,7 +188,7 @@ def _pids() -> set[int]:
 
 
 def _bears(pid: int, marks: set[bytes]) -> bool:
-    if pid in (os.getpid(), forker_pid()):
+    if pid == os.getpid() or pid in pool_pids():
         return False
     try:
         return not marks.isdisjoint(Path(f"/proc/{pid}/environ").read_bytes().split(b"\0"))

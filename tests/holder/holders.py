@@ -5,19 +5,14 @@ Use: `with start_holder(tmp_path, [sys.executable, program]) as holder, holder.s
 
 from __future__ import annotations
 
-import atexit
 import contextlib
-import functools
 import itertools
 import json
 import os
 import select
 import shutil
 import signal
-import subprocess
-import sys
 import tempfile
-import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
@@ -32,6 +27,7 @@ from fleet_tui.holder.session import Session
 from fleet_tui.holder.stop_requests import StopRequest, request_stop
 from fleet_tui.holder.transcript.segments import TranscriptReader
 from fleet_tui.system import processes
+from tests.fork_pool import ForkPool
 
 SECONDS = 10.0
 """What anything may take before a test gives up."""
@@ -39,11 +35,12 @@ SECONDS = 10.0
 FIRST_PAUSE, LAST_PAUSE = 0.002, 0.04
 """Pauses between two polls: short at first, and longer for conditions that take long."""
 
-MARK = "FLEET_TESTS_FORKER"
-"""In the environment that the system shows of all keepers and screen servers of `start_holder`: whose they are."""
+KEEPERS = ForkPool(
+    "fleet_tui.holder.keeper", "fleet_tui.holder.server.loop", "fleet_tui.lifecycle.launcher.forker"
+)
+FORK_KEEPER = Path(__file__).with_name("fork_keeper.py")
 
 _numbers = itertools.count(1)
-_asking = threading.Lock()
 
 
 def wait_until(condition: Callable[[], bool], what: str = "it", *, seconds: float = SECONDS) -> None:
@@ -219,45 +216,15 @@ def _environment(agent: str, home: Path, folder: Path) -> dict[str, str]:
 
 def fork(spec: RunSpec, lock: Path) -> dict[str, int]:
     """What the keeper of a run reports once it has been forked."""
-    request = {"spec": asdict(spec), "lock": str(lock), "env": dict(os.environ)}
-    report = _ask(json.dumps(request) + "\n")
+    reading, writing = os.pipe()
+    with os.fdopen(reading) as answer, open(os.devnull, "rb") as nothing:  # noqa: PTH123 - a device
+        arguments = [str(FORK_KEEPER), json.dumps(asdict(spec)), str(lock)]
+        process = KEEPERS.start(arguments, (nothing.fileno(), writing, 2), os.environ)
+        os.close(writing)
+        if not select.select([answer], [], [], SECONDS)[0]:
+            raise AssertionError(f"nothing was forked within {SECONDS} s")
+        report: dict[str, str] = json.loads(answer.readline() or '{"error": "it printed no report"}')
+    process.wait(SECONDS)
     if "error" in report:
         raise AssertionError(f"the holder did not start: {report['error']}")
     return {name: int(value) for name, value in report.items()}
-
-
-def _ask(request: str) -> dict[str, str]:
-    with _asking:
-        forker = _forker()
-        assert forker.stdin is not None
-        assert forker.stdout is not None
-        forker.stdin.write(request)
-        forker.stdin.flush()
-        if not select.select([forker.stdout], [], [], SECONDS)[0]:
-            raise AssertionError(f"nothing was forked within {SECONDS} s")
-        found: dict[str, str] = json.loads(forker.stdout.readline())
-        return found
-
-
-@functools.cache
-def _forker() -> subprocess.Popen[str]:
-    """The process that forks all keepers of this test process, so that their modules are imported once."""
-    forker = subprocess.Popen(
-        [sys.executable, str(Path(__file__).with_name("fork_keepers.py"))],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        env={**os.environ, MARK: str(os.getpid())},
-        text=True,
-    )
-    atexit.register(_end, forker)
-    return forker
-
-
-def _end(forker: subprocess.Popen[str]) -> None:
-    with forker:
-        forker.kill()
-
-
-def forker_pid() -> int:
-    """Of the process that forks the keepers; 0 while there is none."""
-    return _forker().pid if _forker.cache_info().currsize else 0

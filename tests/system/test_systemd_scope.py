@@ -17,7 +17,7 @@ from fleet_tui.holder.run_spec import RunSpec
 from fleet_tui.lifecycle.launcher import forker
 from fleet_tui.system import systemd_scope
 from tests import scripted
-from tests.holder.fork_keepers import MANAGER
+from tests.holder.fork_keeper import MANAGER
 from tests.holder.holders import start_holder
 from tests.places import RECORDINGS
 

@@ -26,10 +26,11 @@ from pathlib import Path
 from fleet_tui.terminal.ansi import cell_widths
 from fleet_tui.terminal.cells import Attribute, Style
 from fleet_tui.terminal.emulator import Screen
+from tests.fork_pool import ForkPool
 from tests.terminal.host_terminal import HostTerminal
-from tests.tui import dashboard_pool
 
 SECONDS = 10.0
+DASHBOARDS = ForkPool("fleet_tui.cli.invocation", "fleet_tui.tui.app", "fleet_tui.tui.panes.pane")
 PANES_APP = Path(__file__).with_name("panes_app.py")
 
 
@@ -54,7 +55,7 @@ class PtyApp(HostTerminal):
         environment = base | {"TERM": "xterm-256color", "COLORTERM": "truecolor"} | dict(env or {})
         command = [str(program), *map(str, argv)]
         self.process = (
-            dashboard_pool.start(command, self.slave, environment, cwd)
+            DASHBOARDS.start(command, (self.slave, self.slave, self.slave), environment, cwd)
             if is_warm
             else subprocess.Popen(
                 command,
