@@ -10,8 +10,8 @@ import pytest
 from fleet_tui.fleet import Fleet
 from tests.agent_pool import AgentPool, module_pool, pool
 from tests.cli.commands import Cli, eventually, project
-from tests.cli.reporting_agents import reporting
 from tests.conftest import git
+from tests.reporting_agents import reporting
 
 __all__ = ["module_pool", "pool", "project"]
 

@@ -8,8 +8,8 @@ import pytest
 
 from tests.agent_pool import AgentPool, fleet, module_pool, pool, project
 from tests.cli.commands import Cli, cli
-from tests.cli.reporting_agents import ended, exit_with, report, reporting
 from tests.holder.holders import wait_until
+from tests.reporting_agents import ended, exit_with, report, reporting
 from tests.scripted import start_cli
 
 __all__ = ["cli", "fleet", "module_pool", "pool", "project"]

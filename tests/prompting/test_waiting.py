@@ -10,8 +10,8 @@ from fleet_tui.fast_dataclasses import replace
 from fleet_tui.models import PromptSummary, Status
 from fleet_tui.prompting.waiting import REFRESH_SECONDS, SETTLED, Holders, has_arrived
 from tests.agent_pool import AgentPool, module_pool, pool
-from tests.cli.reporting_agents import report, reporting
 from tests.faces.sample_agent import ONE
+from tests.reporting_agents import report, reporting
 
 __all__ = ["module_pool", "pool"]
 

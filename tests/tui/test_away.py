@@ -14,14 +14,15 @@ from fleet_tui import paths
 from fleet_tui.faces.away_summary import LONG_SECONDS, Mark, read_mark, summarize, write_mark
 from fleet_tui.faces.notices import NotifySettings
 from fleet_tui.fleet import Fleet
+from fleet_tui.models import Agent
 from fleet_tui.tui.dialogs.help import HelpDialog
 from fleet_tui.tui.notifications import Notifications
 from fleet_tui.tui.notifier import Notifier
 from tests.holder.holders import wait_until
+from tests.reporting_agents import exit_with, report, reporters
 from tests.tui.installed_dashboard import PROGRAM
 from tests.tui.ptyapp import PtyApp
 from tests.tui.running_dashboard import Driven, drive, opened
-from tests.tui.status_reporters import Reporter, reporters
 
 
 def left_before(seconds: float = 3600.0) -> None:
@@ -46,22 +47,20 @@ async def visit(repository: Path) -> None:
         await begun(driven)
 
 
-def three(fleet: Fleet, folder: Path) -> list[Reporter]:
-    return reporters(fleet, folder, "alpha", "beta", "gamma")
+def three(fleet: Fleet) -> list[Agent]:
+    return reporters(fleet, "alpha", "beta", "gamma")
 
 
-def wait_until_heard(one: Reporter, state: str) -> None:
+def wait_until_heard(one: Agent, state: str) -> None:
     """By its holder: the next dashboard that is opened finds it so."""
-    events = paths.run(one.agent.id, 1) / "events.jsonl"
-    wait_until(lambda: f'"status": "{state}"' in events.read_text(), f"{one.agent.name} {state}")
+    events = paths.run(one.id, 1) / "events.jsonl"
+    wait_until(lambda: f'"status": "{state}"' in events.read_text(), f"{one.name} {state}")
 
 
 @pytest.mark.slow
-def test_the_first_dashboard_ever_says_nothing_and_leaves_a_mark(
-    fleet: Fleet, repository: Path, tmp_path: Path
-) -> None:
+def test_the_first_dashboard_ever_says_nothing_and_leaves_a_mark(fleet: Fleet, repository: Path) -> None:
     async def go() -> None:
-        reporters(fleet, tmp_path, "alpha", state="done")
+        reporters(fleet, "alpha", state="done")
         async with opened(repository) as driven:
             await begun(driven)
             assert not driven.dashboard.groups.away.is_shown
@@ -71,20 +70,18 @@ def test_the_first_dashboard_ever_says_nothing_and_leaves_a_mark(
 
 
 @pytest.mark.slow
-def test_a_returning_user_sees_what_happened_and_steps_through_it(
-    fleet: Fleet, repository: Path, tmp_path: Path
-) -> None:
+def test_a_returning_user_sees_what_happened_and_steps_through_it(fleet: Fleet, repository: Path) -> None:
     async def go() -> None:
-        alpha, beta, gamma = three(fleet, tmp_path)
+        alpha, beta, gamma = three(fleet)
         await visit(repository)
         left_before()
         # The next dashboard is the first process that copies this into the store.
-        alpha.say("done")
-        beta.leave(3)
-        gamma.say("blocked", kind="permission", text="rm -rf x?")
+        report(alpha, "done")
+        exit_with(beta, 3)
+        report(gamma, "blocked:kind=permission", "rm -rf x?")
         wait_until_heard(alpha, "done")
         wait_until_heard(gamma, "blocked")
-        wait_until(lambda: (paths.run(beta.agent.id, 1) / "exit.json").exists(), "its end")
+        wait_until(lambda: (paths.run(beta.id, 1) / "exit.json").exists(), "its end")
         async with opened(repository) as driven:
             await driven.until(lambda: driven.dashboard.groups.away.is_shown, "the summary")
             await driven.until(lambda: "while you were away  1h" in driven.text())
@@ -112,49 +109,47 @@ def test_a_returning_user_sees_what_happened_and_steps_through_it(
 
 @pytest.mark.slow
 def test_agents_that_the_summary_shows_as_waiting_wait_in_the_list_too(
-    fleet: Fleet, repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    fleet: Fleet, repository: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # The worker is quicker than the next look into the store.
     monkeypatch.setattr("fleet_tui.tui.app.POLL_SECONDS", 3600.0)
 
     async def go() -> None:
-        alpha, _, gamma = three(fleet, tmp_path)
+        alpha, _, gamma = three(fleet)
         left(fleet)
-        gamma.say("blocked", kind="permission", text="rm -rf x?")
+        report(gamma, "blocked:kind=permission", "rm -rf x?")
         wait_until_heard(gamma, "blocked")
         async with opened(repository) as driven:
             await driven.until(lambda: driven.dashboard.groups.away.is_shown, "the summary")
             assert driven.status("gamma") == "blocked"
             await driven.press("escape")
-            assert driven.dashboard.view.selected == alpha.agent.id
+            assert driven.dashboard.view.selected == alpha.id
             await driven.press("right_square_bracket")
-            assert driven.dashboard.view.selected == gamma.agent.id
+            assert driven.dashboard.view.selected == gamma.id
 
     drive(go())
 
 
 @pytest.mark.slow
-def test_any_key_closes_the_summary_and_does_what_it_always_does(
-    fleet: Fleet, repository: Path, tmp_path: Path
-) -> None:
+def test_any_key_closes_the_summary_and_does_what_it_always_does(fleet: Fleet, repository: Path) -> None:
     back = {"j": "k", "enter": "ctrl+q", "question_mark": "escape"}
 
     async def go() -> None:
-        first, second, _ = three(fleet, tmp_path)
+        first, second, _ = three(fleet)
         left(fleet)
-        second.say("done")
+        report(second, "done")
         wait_until_heard(second, "done")
         async with opened(repository) as driven:
             dashboard = driven.dashboard
             await driven.until(lambda: dashboard.groups.away.is_shown, "the summary")
-            summary = summarize(fleet.state(), {second.agent.id}, Mark(0.0, 0), time.time())
+            summary = summarize(fleet.state(), {second.id}, Mark(0.0, 0), time.time())
             assert summary is not None
             for key in ("j", "escape", "enter", "ö", "question_mark"):
                 dashboard.groups.away.show(summary)
-                assert dashboard.view.selected == first.agent.id
+                assert dashboard.view.selected == first.id
                 await driven.press(key)
                 assert not dashboard.groups.away.is_shown, key
-                assert (dashboard.view.selected != first.agent.id) is (key == "j")
+                assert (dashboard.view.selected != first.id) is (key == "j")
                 assert bool(dashboard.view.typing) is (key == "enter")
                 assert isinstance(driven.app.screen, HelpDialog) is (key == "question_mark")
                 if key in back:
@@ -165,13 +160,13 @@ def test_any_key_closes_the_summary_and_does_what_it_always_does(
 
 @pytest.mark.slow
 def test_a_short_loss_of_focus_is_no_absence_and_after_a_long_one_no_key_is_taken_from_an_agent(
-    fleet: Fleet, repository: Path, tmp_path: Path
+    fleet: Fleet, repository: Path
 ) -> None:
     now = [time.time()]
 
     async def go() -> None:
         fleet.create("typed", profile="shell", prompt="while read line; do echo heard $line; done")
-        (other,) = reporters(fleet, tmp_path, "zeta")
+        (other,) = reporters(fleet, "zeta")
         async with opened(repository) as driven:
             await begun(driven)
             driven.app._fleet_notifications = at(fleet, driven, now)
@@ -179,7 +174,7 @@ def test_a_short_loss_of_focus_is_no_absence_and_after_a_long_one_no_key_is_take
             await driven.press("enter")
             await driven.until(lambda: driven.dashboard.view.typing, "typing")
             driven.app.app_focus = False
-            other.say("done")
+            report(other, "done")
             await driven.until(lambda: driven.status("zeta") == "done")
             now[0] += LONG_SECONDS - 1
             driven.app.app_focus = True
@@ -188,7 +183,7 @@ def test_a_short_loss_of_focus_is_no_absence_and_after_a_long_one_no_key_is_take
 
             now[0] = time.time()
             driven.app.app_focus = False
-            other.say("error")
+            report(other, "error")
             await driven.until(lambda: driven.status("zeta") == "error")
             now[0] += LONG_SECONDS + 1
             driven.app.app_focus = True
@@ -208,13 +203,11 @@ def at(fleet: Fleet, driven: Driven, now: list[float]) -> Notifications:
 
 @pytest.mark.slow
 @pytest.mark.skipif(not PROGRAM.exists(), reason="needs the installed program")
-def test_in_a_small_terminal_the_summary_is_whole_and_goes_with_a_key(
-    fleet: Fleet, repository: Path, tmp_path: Path
-) -> None:
-    agents = three(fleet, tmp_path)
+def test_in_a_small_terminal_the_summary_is_whole_and_goes_with_a_key(fleet: Fleet, repository: Path) -> None:
+    agents = three(fleet)
     left(fleet, seconds=3600.0)
     for one in agents:
-        one.say("done")
+        report(one, "done")
     for one in agents:
         wait_until_heard(one, "done")
     with PtyApp([], program=PROGRAM, is_warm=True, cols=80, rows=24, cwd=repository) as app:

@@ -23,10 +23,10 @@ from fleet_tui.tui.notifications import Notifications
 from fleet_tui.tui.notifier import COMMANDS_AT_ONCE, Notifier, command_line, in_tmux, known_protocol, sequence
 from fleet_tui.tui.settings import DashboardSettings
 from tests.holder.holders import wait_until
+from tests.reporting_agents import report, reporters
 from tests.tui.installed_dashboard import PROGRAM
 from tests.tui.ptyapp import PtyApp
 from tests.tui.running_dashboard import drive, opened
-from tests.tui.status_reporters import reporters
 
 FOCUS_LOST, FOCUS_BACK = b"\x1b[O", b"\x1b[I"
 BUILD = Notice("a is done", "the build")
@@ -136,14 +136,14 @@ TOLD = {
 @pytest.mark.slow
 @needs_program
 def test_every_host_terminal_is_notified_of_a_waiting_agent_in_its_own_way(
-    fleet: Fleet, repository: Path, tmp_path: Path
+    fleet: Fleet, repository: Path
 ) -> None:
-    _, asks = reporters(fleet, tmp_path, "a", "b")
+    _, asks = reporters(fleet, "a", "b")
     with ExitStack() as stack:
         apps = {name: stack.enter_context(dashboard(repository, TERM_PROGRAM=name)) for name in TOLD}
         for app in apps.values():
             wait_until_looked(app)
-        asks.say("blocked", kind="permission", text="rm \x1b]0;x\x07y?")
+        report(asks, "blocked:kind=permission", "rm \x1b]0;x\x07y?")
         for name, app in apps.items():
             app.wait_for(lambda: TOLD[name] in app.output, f"the notice of {name}")  # noqa: B023 - called at once
             leave(app)
@@ -154,20 +154,18 @@ def test_every_host_terminal_is_notified_of_a_waiting_agent_in_its_own_way(
 
 @pytest.mark.slow
 @needs_program
-def test_an_unknown_terminal_rings_and_only_without_focus(
-    fleet: Fleet, repository: Path, tmp_path: Path
-) -> None:
-    (seen,) = reporters(fleet, tmp_path, "a")
+def test_an_unknown_terminal_rings_and_only_without_focus(fleet: Fleet, repository: Path) -> None:
+    (seen,) = reporters(fleet, "a")
     with dashboard(repository) as app:
         wait_until_looked(app)
         before = app.output.count(b"\x07")
-        seen.say("error", text="looked at")
+        report(seen, "error", "looked at")
         app.wait_for_text("1 error")
-        seen.say("working")
+        report(seen, "working")
         # What it said before stays in its recent activity.
         app.wait_for_text("1 working")
         app.send(FOCUS_LOST)
-        seen.say("error", text="not looked at")
+        report(seen, "error", "not looked at")
         app.wait_for(lambda: app.output.count(b"\x07") > before, "the bell")
         app.wait_for_text("not looked at")
         app.send(FOCUS_BACK)
@@ -182,7 +180,7 @@ def test_an_unknown_terminal_rings_and_only_without_focus(
 def test_in_tmux_a_notice_passes_only_where_tmux_allows_it(
     fleet: Fleet, repository: Path, tmp_path: Path
 ) -> None:
-    _, asks = reporters(fleet, tmp_path, "a", "b")
+    _, asks = reporters(fleet, "a", "b")
     with (
         tmux(repository, tmp_path, passes="on") as allowing,
         tmux(repository, tmp_path, passes="off") as not_,
@@ -190,7 +188,7 @@ def test_in_tmux_a_notice_passes_only_where_tmux_allows_it(
         for app in (allowing, not_):
             wait_until_looked(app)
         before = not_.output.count(b"\x07")
-        asks.say("blocked", kind="question")
+        report(asks, "blocked:kind=question")
         notice = b"\x1b]777;notify;b waits for you (question)"
         allowing.wait_for(lambda: notice in allowing.output, "the notice")
         not_.wait_for(lambda: not_.output.count(b"\x07") > before, "the bell")
@@ -233,13 +231,13 @@ def test_a_command_is_run_with_title_and_text_and_a_muted_batch_is_quiet(
     command = (sys.executable, "-c", SAYS, str(told), "{title}", "{text}")
 
     async def go() -> None:
-        first, second = reporters(fleet, tmp_path, "a", "b")
+        first, second = reporters(fleet, "a", "b")
         async with opened(
             repository, settings=DashboardSettings(notify=NotifySettings(command=command))
         ) as driven:
             now = turning_clock(driven.app._fleet_notifications)
             await driven.until(lambda: driven.app._fleet_notifications.has_begun, "the worker has looked")
-            second.say("error", text="it's `broken`; $(x)")
+            report(second, "error", "it's `broken`; $(x)")
             await driven.until(lambda: driven.status("b") == "error", "its error")
             now[0] += SETTLE_SECONDS
             await driven.until(told.exists, "the command")
@@ -248,11 +246,11 @@ def test_a_command_is_run_with_title_and_text_and_a_muted_batch_is_quiet(
             await driven.press("N")
             assert "are muted until you quit" in driven.toasts()
             driven.app.app_focus = False
-            second.say("done")
-            first.say("done")
+            report(second, "done")
+            report(first, "done")
             await driven.until(lambda: driven.status("a") == driven.status("b") == "done")
             driven.dashboard.view.muted.clear()
-            first.say("error", text="last")
+            report(first, "error", "last")
             await driven.until(lambda: driven.status("a") == "error", "its error")
             now[0] += GAP_SECONDS
             await driven.until(told.exists, "the command")
@@ -301,14 +299,14 @@ def test_no_more_than_a_few_commands_run_at_once(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_missing_command_is_reported_once(fleet: Fleet, repository: Path, tmp_path: Path) -> None:
+def test_a_missing_command_is_reported_once(fleet: Fleet, repository: Path) -> None:
     async def go() -> None:
-        _, second = reporters(fleet, tmp_path, "a", "b")
+        _, second = reporters(fleet, "a", "b")
         switches = NotifySettings(command=("/nonexistent/program", "{title}"))
         async with opened(repository, settings=DashboardSettings(notify=switches)) as driven:
             now = turning_clock(driven.app._fleet_notifications)
             await driven.until(lambda: driven.app._fleet_notifications.has_begun, "the worker has looked")
-            second.say("error")
+            report(second, "error")
             await driven.until(lambda: driven.status("b") == "error", "its error")
             now[0] += SETTLE_SECONDS
             await driven.until(
