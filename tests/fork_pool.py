@@ -6,9 +6,9 @@ and standard streams of its own, and can be waited for and killed::
     DASHBOARDS = ForkPool("fleet_tui.tui.app")
     process = DASHBOARDS.start([PROGRAM, "demo"], (terminal, terminal, terminal), environment, folder)
 
-Run as a program this module is the process that forks. A request is one message with descriptors: a file with the
-arguments, environment and folder as JSON, the three standard streams, and a pipe on which the new process's id comes
-back, and its exit code once it has ended.
+Run as a program this module is the process that forks. It first gets the names of the modules. A request is one message
+with descriptors: a file with the arguments, environment and folder as JSON, the three standard streams, and a pipe on
+which the new process's id comes back, and its exit code once it has ended.
 """
 
 from __future__ import annotations
@@ -34,6 +34,7 @@ from pathlib import Path
 MARK = "FLEET_TESTS_FORKER"
 """In the environment that the system shows of everything that was forked: the id of the test process it is for."""
 NUMBER_BYTES = 4
+MODULES_BYTES = 4096
 STREAMS = (("stdin", "r"), ("stdout", "w"), ("stderr", "w"))
 REQUEST_DESCRIPTORS = len(STREAMS) + 2
 
@@ -107,12 +108,14 @@ class ForkPool:
             if self._requests is None:
                 self._requests, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
                 forker = subprocess.Popen(
-                    [sys.executable, "-m", "tests.fork_pool", str(theirs.fileno()), *self._modules],
+                    [sys.executable, "-m", "tests.fork_pool", str(theirs.fileno())],
                     cwd=Path(__file__).parents[1],
                     env={**os.environ, "HOME": os.devnull, MARK: str(os.getpid())},
                     pass_fds=[theirs.fileno()],
                 )
                 theirs.close()
+                # Not as arguments, by which tests recognize launchers and other processes.
+                self._requests.send(json.dumps(self._modules).encode())
                 _pids.add(forker.pid)
                 atexit.register(_end, forker, self._requests)
             return self._requests
@@ -126,9 +129,9 @@ def _end(forker: subprocess.Popen[bytes], requests: socket.socket) -> None:
 # ── the process that forks ──────────────────────────────────────────────────────────────────────────────────────
 
 
-def _main(number: str, *modules: str) -> None:
+def _main(number: str) -> None:
     requests = socket.socket(fileno=int(number))
-    for name in modules:
+    for name in json.loads(requests.recv(MODULES_BYTES)):
         importlib.import_module(name)
     gc.collect()
     gc.freeze()
@@ -191,4 +194,4 @@ def _settle(environment: Mapping[str, str], folder: str, streams: Sequence[int])
 
 
 if __name__ == "__main__":
-    _main(*sys.argv[1:])
+    _main(sys.argv[1])

@@ -17,22 +17,18 @@ from fleet_tui.holder.event_log import read_events
 from fleet_tui.holder.lock import is_held
 from fleet_tui.holder.run_folder import read_exit
 from fleet_tui.holder.run_spec import RunSpec
-from fleet_tui.holder.session import Session, final_view
+from fleet_tui.holder.session import final_view
 from fleet_tui.holder.stop_requests import StopRequest, request_stop
 from fleet_tui.holder.transcript import segments
 from fleet_tui.holder.transcript.follow import last_lines
 from fleet_tui.models import RunSettings
 from fleet_tui.system import processes
 from tests.holder.holders import RunningHolder, fork, last_output, start_holder, wait_until
-from tests.holder.screens import wait_for_screen
+from tests.holder.screens import shows
 from tests.scripted import agent
 from tests.system.small_disks import fill, small_disk
 
 SECONDS = 15.0
-
-
-def shows(text: str, session: Session) -> bool:
-    return wait_for_screen(session, lambda view: any(text in line for line in view.text()), seconds=SECONDS)
 
 
 def statuses(holder: RunningHolder) -> list[str]:

@@ -25,14 +25,10 @@ from fleet_tui.holder.transcript.follow import last_lines
 from fleet_tui.terminal.input_events import KeyEvent
 from fleet_tui.terminal.view import View
 from tests.holder.holders import RunningHolder, last_output, start_holder, wait_until
-from tests.holder.screens import wait_for_screen
+from tests.holder.screens import shows, wait_for_screen
 from tests.scripted import agent
 
 SECONDS = 15.0
-
-
-def shows(text: str, session: Session, *, seconds: float = SECONDS) -> bool:
-    return wait_for_screen(session, lambda view: any(text in line for line in view.text()), seconds=seconds)
 
 
 def newest_line(view: View) -> int:

@@ -24,6 +24,7 @@ from fleet_tui.holder.transcript.lines import LogWriter
 from fleet_tui.holder.transcript.segments import Transcript, TranscriptReader
 from fleet_tui.holder.transcript.settled import SettledLines
 from tests.holder.holders import last_output
+from tests.system.small_disks import small_disk
 
 DEADLINE = 20.0
 
@@ -273,25 +274,16 @@ def test_a_writer_that_begins_after_a_failure_does_not_reuse_offsets(tmp_path: P
 
 
 @pytest.fixture
-def small_disk(tmp_path: Path) -> Iterator[Path]:
-    folder = tmp_path / "disk"
-    folder.mkdir()
-    mounting = ["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", str(folder)]
-    try:
-        done = subprocess.run(mounting, check=False, capture_output=True)
-    except FileNotFoundError:
-        pytest.skip("there is no mount program")
-    if done.returncode != 0:
-        pytest.skip("mounting takes privileges that this user lacks")
-    yield folder
-    subprocess.run(["umount", "-l", str(folder)], check=True)
+def disk(tmp_path: Path) -> Iterator[Path]:
+    with small_disk(tmp_path / "disk", size="64k") as folder:
+        yield folder
 
 
-def test_a_full_disk_costs_output_and_no_more(small_disk: Path) -> None:
+def test_a_full_disk_costs_output_and_no_more(disk: Path) -> None:
     now = 0.0
-    ballast = small_disk / "ballast"
-    output = Transcript(small_disk, cap=1 << 20, segment=16 << 10, clock=lambda: now)
-    lines = LogWriter(small_disk)
+    ballast = disk / "ballast"
+    output = Transcript(disk, cap=1 << 20, segment=16 << 10, clock=lambda: now)
+    lines = LogWriter(disk)
     output.write(pattern(0, 20_000))
     ballast.write_bytes(b"x" * 30_000)
     output.write(pattern(20_000, 40_000))
@@ -302,7 +294,7 @@ def test_a_full_disk_costs_output_and_no_more(small_disk: Path) -> None:
     output.write(pattern(60_000, 1_000))
     lines.append(["found"])
 
-    runs = everything(small_disk, limit=1 << 20)
+    runs = everything(disk, limit=1 << 20)
 
     assert lost > 0
     assert lines.lost > 0
@@ -310,7 +302,7 @@ def test_a_full_disk_costs_output_and_no_more(small_disk: Path) -> None:
     assert [offset for offset, _ in runs] == [0, 60_000]
     assert all(data == pattern(offset, len(data)) for offset, data in runs)
     mark = f"[lines lost because the disk was full: {lines.lost}]"
-    assert follow.last_lines(small_disk, 2) == [mark, "found"]
+    assert follow.last_lines(disk, 2) == [mark, "found"]
     output.close()
     lines.close()
 

@@ -29,7 +29,7 @@ from fleet_tui.fleet import Fleet
 from fleet_tui.holder import wire
 from fleet_tui.holder.lock import is_held
 from fleet_tui.holder.run_folder import read_exit, read_holder
-from fleet_tui.holder.session import Session, open_session
+from fleet_tui.holder.session import open_session
 from fleet_tui.holder.transcript import segments
 from fleet_tui.holder.transcript.follow import last_lines
 from fleet_tui.lifecycle.start import AT_ONCE_SECONDS
@@ -38,7 +38,7 @@ from fleet_tui.system import processes
 from tests.conftest import processes_of
 from tests.git.repositories import branches, entries
 from tests.holder.holders import RunningHolder, last_output, living_server, start_holder, wait_until
-from tests.holder.screens import wait_for_screen
+from tests.holder.screens import shows
 from tests.scripted import agent, is_alive, program, start_cli
 
 SECONDS = 20.0
@@ -47,10 +47,6 @@ often = pytest.mark.parametrize(
     "times", [20, pytest.param(300, marks=[pytest.mark.slow, pytest.mark.timeout(1200)])]
 )
 """How often something is killed."""
-
-
-def shows(text: str, session: Session) -> bool:
-    return wait_for_screen(session, lambda view: any(text in line for line in view.text()), seconds=SECONDS)
 
 
 def numbers(text: str) -> list[int]:

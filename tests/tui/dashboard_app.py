@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -143,3 +143,27 @@ class StageApp(ToastApp[None], inherit_bindings=False):
         await self.push_screen(self.dashboard)
         if self._place is not None:
             self.dashboard.view.take_project(self._place)
+
+
+Go = Callable[[StageApp, Pilot[None]], Awaitable[None]]
+"""The steps of a test."""
+
+
+def run_dashboard(
+    go: Go,
+    state: FleetState = fleet_states.SMALL,
+    *,
+    size: tuple[int, int] = (120, 40),
+    keymap: Keymap | None = None,
+    place: ProjectInfo = fleet_states.PLACE,
+) -> None:
+    """Run the steps of a test on a dashboard of this size."""
+
+    async def run() -> None:
+        app = StageApp(state, keymap=keymap, place=place)
+        async with app.run_test(size=size, notifications=True):
+            keyboard = Keyboard(app)
+            await keyboard.pause()
+            await go(app, keyboard)
+
+    asyncio.run(run())

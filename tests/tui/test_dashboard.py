@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 
 import pytest
 from textual import events
@@ -11,7 +10,6 @@ from textual.pilot import Pilot
 from textual.widgets import Input
 
 from fleet_tui.faces.live import LiveData
-from fleet_tui.fleet.project_info import ProjectInfo
 from fleet_tui.models import FleetState, Status
 from fleet_tui.tui import keys
 from fleet_tui.tui.dashboard.screen import Dashboard
@@ -28,28 +26,7 @@ from fleet_tui.tui.widgets.header import Header
 from fleet_tui.tui.widgets.prompt_area import PromptArea
 from fleet_tui.tui.widgets.which_key import WhichKey
 from tests.tui import fleet_states
-from tests.tui.dashboard_app import StageApp, until
-from tests.tui.keyboard import Keyboard
-
-Go = Callable[[StageApp, Pilot[None]], Awaitable[None]]
-
-
-def on_stage(
-    go: Go,
-    state: FleetState = fleet_states.SMALL,
-    *,
-    size: tuple[int, int] = (120, 40),
-    keymap: keys.Keymap | None = None,
-    place: ProjectInfo = fleet_states.PLACE,
-) -> None:
-    async def run() -> None:
-        app = StageApp(state, keymap=keymap, place=place)
-        async with app.run_test(size=size, notifications=True):
-            keyboard = Keyboard(app)
-            await keyboard.pause()
-            await go(app, keyboard)
-
-    asyncio.run(run())
+from tests.tui.dashboard_app import Go, StageApp, run_dashboard, until
 
 
 def name(dashboard: Dashboard) -> str:
@@ -82,7 +59,7 @@ def test_moving_wraps_around_and_next_goes_to_the_agent_that_needs_you() -> None
             "the Cyrillic letter on the j key moves as j does"
         )
 
-    on_stage(go)
+    run_dashboard(go)
 
 
 @pytest.mark.slow
@@ -98,7 +75,7 @@ def test_the_cursor_stays_with_its_agent_when_others_come_and_go() -> None:
         await pilot.pause()
         assert name(dashboard) == "refactor-auth-D", "a neighbor gets it when the agent is gone"
 
-    on_stage(go)
+    run_dashboard(go)
 
 
 def test_filtering_narrows_the_list_and_escape_widens_it() -> None:
@@ -118,7 +95,7 @@ def test_filtering_narrows_the_list_and_escape_widens_it() -> None:
         await pilot.press("w")
         assert [agent.name for agent in dashboard.view.listed] == ["refactor-auth-B"]
 
-    on_stage(go)
+    run_dashboard(go)
 
 
 def test_marking_folding_and_ordering() -> None:
@@ -135,7 +112,7 @@ def test_marking_folding_and_ordering() -> None:
         await pilot.press("O")
         assert dashboard.view.listed[0].name == "refactor-auth-B"
 
-    on_stage(go)
+    run_dashboard(go)
 
 
 def test_panes_zoom_pin_and_change_their_number() -> None:
@@ -154,7 +131,7 @@ def test_panes_zoom_pin_and_change_their_number() -> None:
         assert grid.frame_of("id-refactor-auth-a") is not None, "a pinned pane stays"
         assert grid.frame_of(dashboard.view.selected) is not None
 
-    on_stage(go)
+    run_dashboard(go)
 
 
 def test_a_pinned_pane_stays_when_its_batch_is_folded_or_filtered_out() -> None:
@@ -176,7 +153,7 @@ def test_a_pinned_pane_stays_when_its_batch_is_folded_or_filtered_out() -> None:
         await pilot.pause()
         assert shown()[0] == pinned
 
-    on_stage(go)
+    run_dashboard(go)
 
 
 def test_the_list_is_made_wider_by_keys_and_by_dragging_its_edge() -> None:
@@ -194,7 +171,7 @@ def test_the_list_is_made_wider_by_keys_and_by_dragging_its_edge() -> None:
         await pilot.pause()
         assert side.outer_size.width == 60
 
-    on_stage(go)
+    run_dashboard(go)
 
 
 @pytest.mark.parametrize(
@@ -215,7 +192,7 @@ def test_the_layout_follows_the_size_of_the_terminal(
         assert app.dashboard.has_class("stacked") is is_stacked
         assert app.dashboard.query_one("#detail").display is not is_stacked
 
-    on_stage(go, fleet_states.BIG, size=size)
+    run_dashboard(go, fleet_states.BIG, size=size)
 
 
 def test_typing_is_shown_twice_and_the_leave_chord_never_quits() -> None:
@@ -241,7 +218,7 @@ def test_typing_is_shown_twice_and_the_leave_chord_never_quits() -> None:
         await pilot.press("ctrl+q", "ctrl+c")
         assert app.is_running
 
-    on_stage(go)
+    run_dashboard(go)
 
 
 def test_the_leader_shows_its_keys_switches_agents_and_names_what_it_does_not_know() -> None:
@@ -264,7 +241,7 @@ def test_the_leader_shows_its_keys_switches_agents_and_names_what_it_does_not_kn
         await pilot.pause()
         assert dashboard.view.typing == ""
 
-    on_stage(go)
+    run_dashboard(go)
 
 
 @pytest.mark.slow
@@ -293,7 +270,7 @@ def test_after_the_leader_one_goes_back_zooms_hides_the_list_asks_and_goes_on_ty
         await pilot.press("y")
         await until(pilot, lambda: ("stop", ["id-refactor-auth-b"], {}) in app.worker.asked)
 
-    on_stage(go)
+    run_dashboard(go)
 
 
 @pytest.mark.slow
@@ -313,10 +290,10 @@ def test_two_batches_of_one_name_are_distinguished_by_their_ids_when_agents_are_
         return go
 
     gamma = fleet_states.agent("gamma", Status.IDLE, batch="wk")
-    on_stage(offers(("g", "261118-cpkc"), ("G", "wk")), FleetState((*made, gamma), ()))
-    on_stage(offers(("g", "wk")), FleetState((*made, killed), ()))
+    run_dashboard(offers(("g", "261118-cpkc"), ("G", "wk")), FleetState((*made, gamma), ()))
+    run_dashboard(offers(("g", "wk")), FleetState((*made, killed), ()))
     seek = ("slash", *"s:killed", "enter", "g")
-    on_stage(offers((seek, "other")), FleetState((*made, killed), ()))
+    run_dashboard(offers((seek, "other")), FleetState((*made, killed), ()))
 
 
 def test_batches_are_folded_and_unfolded_and_a_fork_is_asked_for_by_name() -> None:
@@ -332,7 +309,7 @@ def test_batches_are_folded_and_unfolded_and_a_fork_is_asked_for_by_name() -> No
         wanted = ("fork", "id-refactor-auth-a", "refactor-auth-A-fork")
         await until(pilot, lambda: any(asked[:3] == wanted for asked in app.worker.asked))
 
-    on_stage(go)
+    run_dashboard(go)
 
 
 @pytest.mark.slow
@@ -342,7 +319,7 @@ def test_an_ended_agent_cannot_be_typed_to_and_says_what_to_do() -> None:
         assert app.dashboard.view.typing == ""
         assert "v revives" in said(app)
 
-    on_stage(go, fleet_states.with_status(fleet_states.SMALL, "refactor-auth-A", Status.EXITED))
+    run_dashboard(go, fleet_states.with_status(fleet_states.SMALL, "refactor-auth-A", Status.EXITED))
 
 
 def test_an_agent_that_is_killed_while_typed_to_gives_the_keys_back() -> None:
@@ -354,7 +331,7 @@ def test_an_agent_that_is_killed_while_typed_to_gives_the_keys_back() -> None:
         await pilot.pause()
         assert app.dashboard.view.typing == ""
 
-    on_stage(go)
+    run_dashboard(go)
 
 
 def test_warnings_of_a_kill_are_shown() -> None:
@@ -365,7 +342,7 @@ def test_warnings_of_a_kill_are_shown() -> None:
         assert "branch kept, u undoes it" in said(app)
         assert "the trash is over its limit of 1 MB now" in said(app)
 
-    on_stage(go)
+    run_dashboard(go)
 
 
 def test_one_tap_of_stop_or_kill_does_nothing_and_moving_away_forgets_it() -> None:
@@ -379,7 +356,7 @@ def test_one_tap_of_stop_or_kill_does_nothing_and_moving_away_forgets_it() -> No
         assert app.worker.asked[0][:2] == ("kill", ["id-refactor-auth-a"])
         assert "branch kept, u undoes it" in said(app)
 
-    on_stage(go)
+    run_dashboard(go)
 
 
 def test_pasted_text_in_the_list_becomes_a_prompt_and_never_shortcuts() -> None:
@@ -392,7 +369,7 @@ def test_pasted_text_in_the_list_becomes_a_prompt_and_never_shortcuts() -> None:
         await pilot.pause()
         assert app.worker.asked[0][:3] == ("prompts.deliver", ["id-refactor-auth-a"], "xx\nQ\nq")
 
-    on_stage(go)
+    run_dashboard(go)
 
 
 @pytest.mark.slow
@@ -401,7 +378,7 @@ def test_unbound_letters_show_a_hint() -> None:
         await pilot.press("ä", "ä", "ä")
         assert "to type to refactor-auth-A" in said(app)
 
-    on_stage(go)
+    run_dashboard(go)
 
 
 def test_clicks_select_fold_and_open() -> None:
@@ -418,7 +395,7 @@ def test_clicks_select_fold_and_open() -> None:
         await pilot.click(FleetList, offset=(10, 4))
         assert dashboard.view.typing == "", "a click on the list is a way out"
 
-    on_stage(go)
+    run_dashboard(go)
 
 
 def test_a_click_on_an_entry_of_the_footer_presses_its_key() -> None:
@@ -447,7 +424,7 @@ def test_a_click_on_an_entry_of_the_footer_presses_its_key() -> None:
         await click("help")
         assert isinstance(app.screen, HelpDialog)
 
-    on_stage(go, size=(200, 45))
+    run_dashboard(go, size=(200, 45))
 
 
 def test_a_click_on_a_count_of_the_header_goes_to_the_next_agent_it_counts() -> None:
@@ -473,7 +450,7 @@ def test_a_click_on_a_count_of_the_header_goes_to_the_next_agent_it_counts() -> 
         await click("idle")
         assert (name(dashboard), dashboard.view.typing) == ("flaky-tests-B", "")
 
-    on_stage(go, size=(160, 45))
+    run_dashboard(go, size=(160, 45))
 
 
 def test_the_fan_out_form_adds_up_and_says_what_it_will_make() -> None:
@@ -492,7 +469,7 @@ def test_the_fan_out_form_adds_up_and_says_what_it_will_make() -> None:
         assert (verb, count, prefix) == ("fanout", 5, "fix-it")
         assert options["prompt"] == "fix it"
 
-    on_stage(go)
+    run_dashboard(go)
 
 
 @pytest.mark.slow
@@ -506,7 +483,7 @@ def test_earlier_prompts_come_back_with_ctrl_up() -> None:
         await pilot.press("alt+enter", "y")
         assert area.text == "hi\ny"
 
-    on_stage(go)
+    run_dashboard(go)
 
 
 def test_help_lists_the_users_own_keys_and_can_be_searched() -> None:
@@ -519,7 +496,7 @@ def test_help_lists_the_users_own_keys_and_can_be_searched() -> None:
         assert "ctrl+z" in shown
         assert "fan one" not in shown.replace("&#160;", " ")
 
-    on_stage(go, keymap=keys.resolve({"zoom": ["ctrl+z"]}))
+    run_dashboard(go, keymap=keys.resolve({"zoom": ["ctrl+z"]}))
 
 
 @pytest.mark.slow
@@ -533,7 +510,7 @@ def test_escape_closes_a_dialog_without_doing_anything() -> None:
             "only questions"
         )
 
-    on_stage(go)
+    run_dashboard(go)
 
 
 def test_the_first_screen_offers_keys_that_do_something() -> None:
@@ -547,7 +524,7 @@ def test_the_first_screen_offers_keys_that_do_something() -> None:
         await pilot.press("f")
         assert isinstance(app.screen, FanOutDialog)
 
-    on_stage(go, fleet_states.EMPTY)
+    run_dashboard(go, fleet_states.EMPTY)
 
 
 def test_tasks_are_named_by_their_line_or_from_their_prompt() -> None:
@@ -567,7 +544,7 @@ def test_nothing_moves_when_motion_is_off_or_the_terminal_has_no_focus() -> None
         app.app_focus = False
         assert dashboard._moving(fleet_states.NOW) == frozenset()
 
-    on_stage(go)
+    run_dashboard(go)
 
 
 def test_a_key_of_the_first_screen_counts_once() -> None:
@@ -579,7 +556,7 @@ def test_a_key_of_the_first_screen_counts_once() -> None:
         await pilot.pause()
         assert app.worker.asked.count(("settings.init", {})) == 1
 
-    on_stage(go, fleet_states.EMPTY)
+    run_dashboard(go, fleet_states.EMPTY)
 
 
 @pytest.mark.slow
@@ -596,4 +573,4 @@ def test_in_an_empty_fleet_a_filter_hides_nothing_and_the_welcome_stays() -> Non
         await pilot.pause()
         assert len(dashboard.view.listed) == len(fleet_states.SMALL.agents)
 
-    on_stage(go, fleet_states.EMPTY)
+    run_dashboard(go, fleet_states.EMPTY)

@@ -23,8 +23,7 @@ from fleet_tui.tui.dialogs.prompt import PromptDialog
 from fleet_tui.tui.dialogs.why import WhyDialog
 from fleet_tui.tui.worker_protocol import LaunchStep
 from tests.tui import fleet_states
-from tests.tui.dashboard_app import StageApp, until
-from tests.tui.test_dashboard import on_stage
+from tests.tui.dashboard_app import StageApp, run_dashboard, until
 
 
 def plain(lines: object) -> list[str]:
@@ -49,7 +48,7 @@ def test_the_label_of_the_field_that_has_the_keys_stands_out() -> None:
         await pilot.press("tab")
         await until(pilot, lambda: in_bold(app) == ["agents"])
 
-    on_stage(go)
+    run_dashboard(go)
 
 
 def test_a_fan_out_of_a_long_name_still_tells_its_agents_apart() -> None:
@@ -69,7 +68,7 @@ def test_all_keys_can_be_reached_in_a_low_terminal() -> None:
         await pilot.press(*["pagedown"] * 8)
         await until(pilot, lambda: "all keys go to the agent except" in text_of(app))
 
-    on_stage(go, size=(80, 24))
+    run_dashboard(go, size=(80, 24))
 
 
 def test_progress_is_in_the_order_of_names_and_tells_the_time_left_by_an_example() -> None:
@@ -95,7 +94,7 @@ def test_progress_is_in_the_order_of_names_and_tells_the_time_left_by_an_example
         assert long.startswith("refactor-auth-B")
         assert (long[-1], cell_len(long)) == ("…", 98)
 
-    on_stage(go, fleet_states.EMPTY)
+    run_dashboard(go, fleet_states.EMPTY)
 
 
 def test_a_launch_took_as_long_as_its_last_agent() -> None:
@@ -118,7 +117,7 @@ def test_a_launch_took_as_long_as_its_last_agent() -> None:
         ]
         assert plain(dialog.titles())[1] == "3.0 s"
 
-    on_stage(go, fleet_states.EMPTY)
+    run_dashboard(go, fleet_states.EMPTY)
 
 
 def test_no_choice_looks_like_what_enter_does_unless_enter_does_it() -> None:
@@ -130,7 +129,7 @@ def test_no_choice_looks_like_what_enter_does_unless_enter_does_it() -> None:
         assert len(styles) == 1
         assert "↵ open the pane" in text_of(app)
 
-    on_stage(go)
+    run_dashboard(go)
 
 
 def test_the_palette_has_every_action_with_its_key_on_one_line() -> None:
@@ -142,7 +141,7 @@ def test_the_palette_has_every_action_with_its_key_on_one_line() -> None:
         await pilot.press("enter")
         await until(pilot, lambda: ("undo", {}) in app.worker.asked)
 
-    on_stage(go)
+    run_dashboard(go)
 
 
 def test_an_answer_is_given_to_the_exact_command_with_its_reason_and_what_it_touches(tmp_path: Path) -> None:
@@ -162,7 +161,7 @@ def test_an_answer_is_given_to_the_exact_command_with_its_reason_and_what_it_tou
         app.dashboard.view.take_state(changed("refactor-auth-B", PermissionRequest("ls"), tmp_path))
         await until(pilot, lambda: app.screen is app.dashboard and "asks something else" in text_of(app))
 
-    on_stage(go, state=state)
+    run_dashboard(go, state=state)
 
 
 def test_paths_are_recognized_by_their_form_and_never_looked_up() -> None:
@@ -186,7 +185,7 @@ def test_details_that_the_agent_does_not_report_are_not_shown_with_its_question(
         assert "  why  " not in found.replace("e why", "")
         assert "$ " not in found
 
-    on_stage(go, state=state)
+    run_dashboard(go, state=state)
 
 
 @pytest.mark.slow
@@ -205,7 +204,7 @@ def test_in_sixteen_colors_too_what_a_dialog_is_about_stays_readable_behind_it()
             await pilot.press("escape")
             await until(pilot, lambda: app.screen is app.dashboard)
 
-    on_stage(go, size=(120, 40))
+    run_dashboard(go, size=(120, 40))
 
 
 def test_words_can_be_typed_only_where_the_program_takes_them() -> None:
@@ -226,8 +225,8 @@ def test_words_can_be_typed_only_where_the_program_takes_them() -> None:
         await pilot.press("a")
         await until(pilot, lambda: isinstance(app.screen, AnswerDialog) and "of your own" in text_of(app))
 
-    on_stage(plain_question, state=FleetState((asking,), ()))
-    on_stage(free_question, state=FleetState((free,), ()))
+    run_dashboard(plain_question, state=FleetState((asking,), ()))
+    run_dashboard(free_question, state=FleetState((free,), ()))
 
 
 @pytest.mark.slow
@@ -240,7 +239,7 @@ def test_a_command_that_is_too_long_says_that_there_is_more(tmp_path: Path) -> N
         assert re.search(r"… \d+ more lines", text_of(app))
         assert "Yes, run it" in text_of(app), "the choices are still there"
 
-    on_stage(go, state=changed("refactor-auth-B", request, tmp_path))
+    run_dashboard(go, state=changed("refactor-auth-B", request, tmp_path))
 
 
 @pytest.mark.slow
@@ -263,7 +262,7 @@ def test_in_a_low_terminal_every_choice_of_a_long_question_is_on_the_screen(tmp_
         assert re.search(r"… \d+ more lines", text_of(app))
         assert re.search(r"why +because .*…", text_of(app))
 
-    on_stage(go, state=replace(state, agents=tuple(agents)), size=(80, 24))
+    run_dashboard(go, state=replace(state, agents=tuple(agents)), size=(80, 24))
 
 
 def changed(name: str, request: PermissionRequest, worktree: Path) -> FleetState:
@@ -293,7 +292,7 @@ def test_a_prompt_that_is_a_command_is_called_one_before_it_is_sent() -> None:
         assert app.worker.asked[-1][2] == "!l"
         assert app.worker.asked[-1][3] == {"now": False, "command": True}
 
-    on_stage(go)
+    run_dashboard(go)
 
 
 def test_an_ordinary_prompt_asks_for_no_rules_and_is_no_command() -> None:
@@ -305,4 +304,4 @@ def test_an_ordinary_prompt_asks_for_no_rules_and_is_no_command() -> None:
         assert [asked[0] for asked in app.worker.asked] == ["prompts.deliver"]
         assert app.worker.asked[-1][3] == {"now": False}
 
-    on_stage(go)
+    run_dashboard(go)

@@ -22,9 +22,8 @@ from fleet_tui.tui.dialogs.prompt import PromptDialog
 from fleet_tui.tui.widgets.prompt_area import PromptArea
 from fleet_tui.tui.widgets.stepper import Stepper
 from tests.tui import fleet_states
-from tests.tui.dashboard_app import StageApp, until
+from tests.tui.dashboard_app import StageApp, run_dashboard, until
 from tests.tui.keyboard import Keyboard
-from tests.tui.test_dashboard import on_stage
 from tests.tui.test_dialogs import text_of
 
 
@@ -63,7 +62,7 @@ def test_a_fan_out_that_was_left_comes_back_whole_and_one_key_clears_it(size: tu
         await pilot.press("ctrl+l", "escape", "f")
         assert "draft" not in text_of(app), "a cleared draft is gone"
 
-    on_stage(go, size=size)
+    run_dashboard(go, size=size)
 
 
 @pytest.mark.parametrize(("chord", "form"), [("n", NewAgentDialog), ("M", MultiDialog)])
@@ -78,7 +77,7 @@ def test_the_other_forms_that_start_agents_keep_a_draft_of_their_own(chord: str,
         assert (written(app), field(app, "profile")) == ("do this", "my-tool")
         assert "draft from" in text_of(app)
 
-    on_stage(go)
+    run_dashboard(go)
 
 
 def test_a_draft_that_was_sent_is_gone_and_one_that_could_not_be_sent_stays() -> None:
@@ -105,7 +104,7 @@ def test_a_draft_that_was_sent_is_gone_and_one_that_could_not_be_sent_stays() ->
         await until(pilot, lambda: isinstance(app.screen, FanOutDialog))
         assert written(app) == ""
 
-    on_stage(go)
+    run_dashboard(go)
 
 
 def test_prompts_have_a_draft_for_each_agent_and_pasted_text_is_added_to_it() -> None:
@@ -126,7 +125,7 @@ def test_prompts_have_a_draft_for_each_agent_and_pasted_text_is_added_to_it() ->
         await pilot.press("escape", "p")
         assert written(app) == "pasted elsewhere", "what was pasted is kept though nothing was typed"
 
-    on_stage(go)
+    run_dashboard(go)
 
 
 def test_a_name_and_an_answer_that_were_begun_are_kept_too() -> None:
@@ -144,7 +143,7 @@ def test_a_name_and_an_answer_that_were_begun_are_kept_too() -> None:
         await until(pilot, lambda: isinstance(app.screen, AnswerDialog))
         assert field(app, "words") == "neither"
 
-    on_stage(go, fleet_states.BIG)
+    run_dashboard(go, fleet_states.BIG)
 
 
 def test_a_draft_outlives_the_dashboard_in_a_file_that_only_the_user_can_read(tmp_path: Path) -> None:

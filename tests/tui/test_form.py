@@ -21,8 +21,8 @@ from fleet_tui.tui.dialogs.new_agents import MultiDialog, NewAgentDialog
 from fleet_tui.tui.dialogs.profile_field import ProfilePicker
 from fleet_tui.tui.dialogs.profile_mix import ProfileMix
 from tests.tui import fleet_states
-from tests.tui.dashboard_app import StageApp, until
-from tests.tui.test_dashboard import on_stage, said
+from tests.tui.dashboard_app import StageApp, run_dashboard, until
+from tests.tui.test_dashboard import said
 from tests.tui.test_dialogs import plain, text_of
 
 
@@ -36,7 +36,7 @@ def test_the_number_that_has_the_keys_is_marked() -> None:
         await pilot.press("tab")
         await until(pilot, lambda: "▌− 3 +" not in text_of(app))
 
-    on_stage(go)
+    run_dashboard(go)
 
 
 @pytest.mark.slow
@@ -46,7 +46,7 @@ def test_the_form_says_which_commit_the_usual_base_is_and_what_a_worktree_takes(
         await until(pilot, lambda: "main  e41c0d2 Bump pytest, 2h ago" in text_of(app))
         await until(pilot, lambda: "3 × 84 MB" in text_of(app))
 
-    on_stage(go)
+    run_dashboard(go)
 
 
 def test_a_base_is_picked_from_the_list_and_used() -> None:
@@ -63,7 +63,7 @@ def test_a_base_is_picked_from_the_list_and_used() -> None:
         await until(pilot, lambda: any(call[0] == "fanout" for call in app.worker.asked))
         assert app.worker.asked[-1][-1]["base"] == "release/2.4"
 
-    on_stage(go)
+    run_dashboard(go)
 
 
 def is_open(app: StageApp, form: type[Screen[Any]]) -> bool:
@@ -84,7 +84,7 @@ def test_the_arrow_down_opens_the_list_of_bases_in_every_form() -> None:
             assert app.screen.query_one(BaseField).value == "release/2.4"
             await pilot.press("escape")
 
-    on_stage(go)
+    run_dashboard(go)
 
 
 @pytest.mark.slow
@@ -98,7 +98,7 @@ def test_a_base_that_is_in_no_list_can_be_written() -> None:
         await until(pilot, lambda: isinstance(app.screen, FanOutDialog))
         assert app.screen.query_one(BaseField).value == "HEAD~3"
 
-    on_stage(go)
+    run_dashboard(go)
 
 
 @pytest.mark.slow
@@ -115,7 +115,7 @@ def test_an_invalid_base_is_marked_before_anything_is_started() -> None:
         await until(pilot, lambda: field.query_one(Input).has_class("wrong"))
         await until(pilot, lambda: "✗ 'nowhere' is not" in text_of(app))
 
-    on_stage(go)
+    run_dashboard(go)
 
 
 def launched(name: str, batch: str, created: float, took: float | None, **changes: object) -> Agent:
@@ -168,7 +168,7 @@ def test_a_form_rereads_the_project_and_keeps_known_versions() -> None:
         assert app.dashboard.view.project is not None
         assert {program.version for program in app.dashboard.view.project.programs} == {"2.1"}
 
-    on_stage(go)
+    run_dashboard(go)
 
 
 NOTHING = replace(
@@ -192,7 +192,7 @@ def test_a_missing_program_is_shown_as_such_and_a_shell_can_be_started_instead()
         await until(pilot, lambda: any(call[0] == "fanout" for call in app.worker.asked))
         assert app.worker.asked[-1][-1]["mix"] == (("shell", 2),)
 
-    on_stage(go)
+    run_dashboard(go)
 
 
 @pytest.mark.slow
@@ -208,7 +208,7 @@ def test_a_program_that_is_not_installed_is_not_started_by_the_other_forms_eithe
             await pilot.press("escape")
         assert not any(call[0] in ("create", "multi") for call in app.worker.asked)
 
-    on_stage(go)
+    run_dashboard(go)
 
 
 @pytest.mark.slow
@@ -229,7 +229,7 @@ def test_a_default_that_was_set_in_another_terminal_is_taken_up_by_every_form() 
         await until(pilot, lambda: any(call[0] == "fanout" for call in app.worker.asked))
         assert app.worker.asked[-1][-1]["mix"] == (("my-agent", 3),)
 
-    on_stage(go)
+    run_dashboard(go)
 
 
 def test_an_empty_prompt_is_refused_in_the_same_words_as_on_the_command_line() -> None:
@@ -240,7 +240,7 @@ def test_an_empty_prompt_is_refused_in_the_same_words_as_on_the_command_line() -
             app.clear_notifications()
             await pilot.press("escape")
 
-    on_stage(go)
+    run_dashboard(go)
 
 
 MANY = replace(
@@ -273,7 +273,7 @@ def test_the_fan_out_form_has_every_profile_and_says_how_to_install_one(size: tu
         assert "not installed: npm i -g" in rows_of(app)[-1]
         assert all(line in text_of(app) for line in rows_of(app)), "nothing is cut off"
 
-    on_stage(go, size=size)
+    run_dashboard(go, size=size)
 
 
 def test_profiles_are_filtered_by_typing_and_those_hidden_still_count() -> None:
@@ -297,7 +297,7 @@ def test_profiles_are_filtered_by_typing_and_those_hidden_still_count() -> None:
         await until(pilot, lambda: any(call[0] == "fanout" for call in app.worker.asked))
         assert app.worker.asked[-1][-1]["mix"] == (("agentb", 3), ("agentd", 2))
 
-    on_stage(go)
+    run_dashboard(go)
 
 
 def test_the_numbers_of_profiles_can_be_clicked() -> None:
@@ -311,7 +311,7 @@ def test_the_numbers_of_profiles_can_be_clicked() -> None:
         assert mix.counts == (("claude", 2), ("codex", 2))
         assert "start 4 agents" in text_of(app)
 
-    on_stage(go)
+    run_dashboard(go)
 
 
 def test_the_profile_of_a_new_agent_is_picked_from_a_list_or_any_command() -> None:
@@ -334,7 +334,7 @@ def test_the_profile_of_a_new_agent_is_picked_from_a_list_or_any_command() -> No
         await until(pilot, lambda: isinstance(app.screen, NewAgentDialog))
         assert app.screen.query_one("#profile", Input).value == "my-tool -v"
 
-    on_stage(go)
+    run_dashboard(go)
 
 
 def test_a_list_to_pick_from_says_how_much_of_it_is_out_of_view() -> None:
@@ -357,7 +357,7 @@ def test_a_list_to_pick_from_says_how_much_of_it_is_out_of_view() -> None:
         await pilot.press(*"agentt")
         await until(pilot, lambda: "─ 1 of 22 ─" in text_of(app))
 
-    on_stage(go)
+    run_dashboard(go)
 
 
 def test_a_form_in_a_small_terminal_is_never_laid_out_for_a_large_one() -> None:
@@ -366,4 +366,4 @@ def test_a_form_in_a_small_terminal_is_never_laid_out_for_a_large_one() -> None:
         await until(pilot, lambda: isinstance(app.screen, FanOutDialog) and "tab next field" in text_of(app))
         assert not app.screen.query_one(Preview)._drawn, "it was shown beside the fields before it was hidden"
 
-    on_stage(go, size=(80, 24))
+    run_dashboard(go, size=(80, 24))

@@ -11,9 +11,9 @@ from fleet_tui.fleet import Fleet
 from fleet_tui.models import FleetState
 from fleet_tui.tui.panes.grid import PaneGrid
 from tests.tui import fleet_states
-from tests.tui.dashboard_app import StageApp, until
+from tests.tui.dashboard_app import StageApp, run_dashboard, until
 from tests.tui.running_dashboard import Driven, drive, opened
-from tests.tui.test_dashboard import footer, on_stage
+from tests.tui.test_dashboard import footer
 
 LINES = "for i in $(seq 1 300); do echo line $i; done; exec sleep 1000"
 
@@ -36,7 +36,7 @@ def test_the_last_pane_takes_the_cells_that_are_left() -> None:
         await until(pilot, lambda: fifth.region.right == grid.region.right)
         assert fifth.region.width > 1.8 * fourth.region.width
 
-    on_stage(go, some(5), size=(220, 50))
+    run_dashboard(go, some(5), size=(220, 50))
 
 
 @pytest.mark.slow
@@ -47,7 +47,7 @@ def test_a_narrow_pane_keeps_its_name_and_lets_the_rest_go() -> None:
         await until(pilot, lambda: "claude" not in str(frames[0].border_title))
         assert "refactor-auth-A" in str(frames[0].border_title)
 
-    on_stage(go, fleet_states.BIG, size=(120, 40))
+    run_dashboard(go, fleet_states.BIG, size=(120, 40))
 
 
 @pytest.mark.slow
@@ -100,4 +100,4 @@ def test_what_a_second_tap_would_do_is_never_cut() -> None:
             assert "…" not in str(frame.border_subtitle)
         assert " LIST " in footer(app)
 
-    on_stage(go, size=(100, 30))
+    run_dashboard(go, size=(100, 30))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
@@ -19,8 +18,7 @@ from fleet_tui.tui.widgets.lines import clean, wrap
 from fleet_tui.tui.widgets.row_lines import Look, draw, full_row
 from fleet_tui.tui.widgets.rows import AgentRow, BatchRow, RowFilter, rows
 from tests.tui import fleet_states
-from tests.tui.dashboard_app import StageApp, until
-from tests.tui.keyboard import Keyboard
+from tests.tui.dashboard_app import StageApp, run_dashboard, until
 from tests.tui.test_dialogs import plain, text_of
 
 ASKED = "どちらの方法にしますか、速いほうですか?"
@@ -29,23 +27,6 @@ LONG = "a-name-that-goes-on-and-on-" * 6
 
 def one(name: str, status: Status = Status.WORKING, **changes: object) -> Agent:
     return replace(fleet_states.agent(name, status, batch="b"), **changes)  # type: ignore[arg-type]  # fields by name
-
-
-def on_stage(
-    go: Callable[[StageApp, Pilot[None]], object],
-    size: tuple[int, int],
-    state: FleetState = fleet_states.SMALL,
-) -> None:
-    import asyncio
-
-    async def run() -> None:
-        app = StageApp(state)
-        async with app.run_test(size=size):
-            keyboard = Keyboard(app)
-            await keyboard.pause()
-            await go(app, keyboard)  # type: ignore[misc]  # a coroutine
-
-    asyncio.run(run())
 
 
 # ── text ────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -106,7 +87,7 @@ def test_the_title_of_a_pane_says_the_status_however_long_the_name() -> None:
     async def go(app: StageApp, pilot: Pilot[None]) -> None:
         await until(pilot, lambda: "… ─ working ─╮" in text_of(app))
 
-    on_stage(go, (120, 40), FleetState((one(LONG),), (Batch("b", fleet_states.ATLAS, 1.0),), 1))
+    run_dashboard(go, FleetState((one(LONG),), (Batch("b", fleet_states.ATLAS, 1.0),), 1), size=(120, 40))
 
 
 # ── small terminals ─────────────────────────────────────────────────────────────────────────────────────────────
@@ -157,7 +138,7 @@ def test_a_tiny_terminal_has_all_choices_of_a_question() -> None:
         assert "$ rm -rf build/ dist/" in text_of(app)
         assert "esc later" in text_of(app)
 
-    on_stage(go, (40, 12))
+    run_dashboard(go, size=(40, 12))
 
 
 @pytest.mark.slow
@@ -170,7 +151,7 @@ def test_a_pane_of_few_rows_says_how_to_see_more_of_it() -> None:
         await pilot.resize_terminal(120, 40)
         await until(pilot, lambda: "z zoom ─╯" not in text_of(app))
 
-    on_stage(go, (40, 12))
+    run_dashboard(go, size=(40, 12))
 
 
 def test_help_says_the_way_out_before_anything_else() -> None:
@@ -178,7 +159,7 @@ def test_help_says_the_way_out_before_anything_else() -> None:
         await pilot.press("question_mark")
         await until(pilot, lambda: "esc close" in text_of(app))
 
-    on_stage(go, (40, 12))
+    run_dashboard(go, size=(40, 12))
 
 
 @pytest.mark.parametrize("state", [fleet_states.SMALL, fleet_states.EMPTY], ids=["agents", "none"])
@@ -190,7 +171,7 @@ def test_a_dashboard_that_does_not_fit_says_so_and_returns_when_it_fits(state: F
         await pilot.resize_terminal(80, 24)
         await until(pilot, lambda: " LIST " in text_of(app) and "too small" not in text_of(app))
 
-    on_stage(go, (20, 6), state)
+    run_dashboard(go, state, size=(20, 6))
 
 
 MANY = FleetState(
@@ -217,7 +198,7 @@ def test_the_selected_agent_stays_in_view_when_others_appear_above_it() -> None:
         await pilot.pause()
         assert shows_the_selected(app)
 
-    on_stage(go, (120, 40), MANY)
+    run_dashboard(go, MANY, size=(120, 40))
 
 
 def test_a_list_that_was_scrolled_away_from_the_selected_agent_stays_there() -> None:
@@ -231,7 +212,7 @@ def test_a_list_that_was_scrolled_away_from_the_selected_agent_stays_there() -> 
         await pilot.pause()
         assert not shows_the_selected(app)
 
-    on_stage(go, (120, 40), MANY)
+    run_dashboard(go, MANY, size=(120, 40))
 
 
 # ── another size while a dialog is open ─────────────────────────────────────────────────────────────────────────
@@ -247,7 +228,7 @@ def test_an_answer_moves_to_its_row_when_the_terminal_grows() -> None:
         await pilot.resize_terminal(80, 24)
         await until(pilot, lambda: app.screen.query_one("#dialog").region.right <= 80)
 
-    on_stage(go, (80, 24))
+    run_dashboard(go, size=(80, 24))
 
 
 @pytest.mark.slow
@@ -265,7 +246,7 @@ def test_a_dialog_survives_any_size_and_keeps_what_was_written() -> None:
             while app.screen is not app.dashboard:
                 await pilot.press("escape")
 
-    on_stage(go, (120, 40))
+    run_dashboard(go, size=(120, 40))
 
 
 def test_two_hundred_agents_are_drawn_at_every_size() -> None:

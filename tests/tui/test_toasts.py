@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Awaitable, Callable
-
 import pytest
 from textual.geometry import Region
 from textual.notifications import Notification
@@ -17,8 +14,7 @@ from fleet_tui.tui.widgets.fleet_list import FleetList
 from fleet_tui.tui.widgets.header import Header
 from fleet_tui.tui.widgets.lines import length
 from fleet_tui.tui.widgets.toasts import Toasts, lines_of, rows
-from tests.tui.dashboard_app import StageApp, until
-from tests.tui.keyboard import Keyboard
+from tests.tui.dashboard_app import StageApp, run_dashboard, until
 
 LONG = "another program has the branch checked out in /srv/work/atlas-api-of-yesterday, so nothing was moved"
 SIZES = pytest.mark.parametrize(
@@ -30,17 +26,6 @@ SIZES = pytest.mark.parametrize(
 
 def text(notification: Notification, width: int, most: int) -> list[str]:
     return ["".join(part for part, _ in line).rstrip() for line in lines_of(notification, width, most)]
-
-
-def on_stage(size: tuple[int, int], go: Callable[[StageApp, Pilot[None]], Awaitable[None]]) -> None:
-    async def run() -> None:
-        app = StageApp()
-        async with app.run_test(size=size, notifications=True):
-            keyboard = Keyboard(app)
-            await keyboard.pause()
-            await go(app, keyboard)
-
-    asyncio.run(run())
 
 
 async def toasts(app: StageApp, pilot: Pilot[None]) -> Toasts:
@@ -90,7 +75,7 @@ def test_a_toast_covers_neither_a_pane_nor_the_list(size: tuple[int, int]) -> No
         panes = [frame.pane.region for frame in dashboard.query_one(PaneGrid).frames]
         assert not any(overlaps(place, region) for region in panes)
 
-    on_stage(size, go)
+    run_dashboard(go, size=size)
 
 
 @pytest.mark.parametrize("size", [(60, 20), pytest.param((72, 24), marks=pytest.mark.slow), (80, 24)])
@@ -102,7 +87,7 @@ def test_a_toast_in_the_header_leaves_the_chip_of_those_who_need_you(size: tuple
         assert place.y == header.region.y
         assert "◆ 1 needs you " in header.render_line(0).text[: place.x]
 
-    on_stage(size, go)
+    run_dashboard(go, size=size)
 
 
 @SIZES
@@ -119,7 +104,7 @@ def test_a_toast_is_never_over_a_dialog(size: tuple[int, int]) -> None:
             await pilot.press("escape")
             await until(pilot, lambda: app.screen is app.dashboard)
 
-    on_stage(size, go)
+    run_dashboard(go, size=size)
 
 
 def test_what_a_toast_on_screen_says_is_not_said_again() -> None:
@@ -131,7 +116,7 @@ def test_what_a_toast_on_screen_says_is_not_said_again() -> None:
 
         assert [one.severity for one in app._notifications] == ["warning", "information"]
 
-    on_stage((120, 40), go)
+    run_dashboard(go, size=(120, 40))
 
 
 def test_a_click_takes_one_toast_away() -> None:
@@ -145,7 +130,7 @@ def test_a_click_takes_one_toast_away() -> None:
         await pilot.click(shown, offset=(5, 0))
         await until(pilot, lambda: not shown.display)
 
-    on_stage((120, 40), go)
+    run_dashboard(go, size=(120, 40))
 
 
 def test_a_toast_leaves_when_its_time_is_over() -> None:
@@ -154,7 +139,7 @@ def test_a_toast_leaves_when_its_time_is_over() -> None:
         shown = await toasts(app, pilot)
         await until(pilot, lambda: not shown.display)
 
-    on_stage((120, 40), go)
+    run_dashboard(go, size=(120, 40))
 
 
 def test_a_toast_without_room_is_shown_when_there_is_some() -> None:
@@ -171,4 +156,4 @@ def test_a_toast_without_room_is_shown_when_there_is_some() -> None:
         await until(pilot, lambda: app.screen is app.dashboard)
         assert "waits for its room" in (await toasts(app, pilot)).render_line(0).text
 
-    on_stage((80, 24), go)
+    run_dashboard(go, size=(80, 24))

@@ -21,9 +21,8 @@ from fleet_tui.tui.dialogs.new_agents import MultiDialog, NewAgentDialog
 from fleet_tui.tui.dialogs.trust import FileDialog, TrustDialog
 from fleet_tui.tui.settings import DashboardSettings
 from tests.tui import fleet_states
-from tests.tui.dashboard_app import StageApp, until
+from tests.tui.dashboard_app import StageApp, run_dashboard, until
 from tests.tui.running_dashboard import drive, opened
-from tests.tui.test_dashboard import on_stage
 from tests.tui.test_dialogs import text_of
 
 ASKING = replace(fleet_states.PLACE, asked=fleet_states.ASKED)
@@ -46,7 +45,7 @@ def test_trust_is_asked_for_before_the_form_and_granting_it_opens_the_form(key: 
         assert isinstance(app.screen, Form)
         assert not app.screen.own_settings
 
-    on_stage(go, place=ASKING)
+    run_dashboard(go, place=ASKING)
 
 
 @pytest.mark.parametrize("key", ["1", "enter"])
@@ -63,7 +62,7 @@ def test_enter_never_trusts_but_starts_with_the_users_own_settings(key: str) -> 
         assert made[-1]["own_settings"] is True
         assert "trust.accept" not in [one[0] for one in app.worker.asked]
 
-    on_stage(go, place=ASKING)
+    run_dashboard(go, place=ASKING)
 
 
 def test_escape_starts_nothing_and_trusts_nothing() -> None:
@@ -74,7 +73,7 @@ def test_escape_starts_nothing_and_trusts_nothing() -> None:
         await until(pilot, lambda: app.screen is app.dashboard)
         assert "trust.accept" not in [one[0] for one in app.worker.asked]
 
-    on_stage(go, place=ASKING)
+    run_dashboard(go, place=ASKING)
 
 
 def test_a_file_that_was_not_scrolled_to_its_end_cannot_be_trusted() -> None:
@@ -96,7 +95,7 @@ def test_a_file_that_was_not_scrolled_to_its_end_cannot_be_trusted() -> None:
         await pilot.press("g", "2")
         await until(pilot, shown(app, NewAgentDialog))
 
-    on_stage(go, size=(80, 24), place=replace(fleet_states.PLACE, asked=asked))
+    run_dashboard(go, size=(80, 24), place=replace(fleet_states.PLACE, asked=asked))
 
 
 def test_the_file_can_be_read_and_left_again() -> None:
@@ -109,7 +108,7 @@ def test_the_file_can_be_read_and_left_again() -> None:
         await pilot.press("escape")
         await until(pilot, shown(app, TrustDialog))
 
-    on_stage(go, place=ASKING)
+    run_dashboard(go, place=ASKING)
 
 
 def test_a_project_that_has_changed_since_the_form_was_opened_is_asked_about_when_it_is_sent() -> None:
@@ -133,7 +132,7 @@ def test_a_project_that_has_changed_since_the_form_was_opened_is_asked_about_whe
         (made,) = [one for one in app.worker.asked if one[0] == "create"]
         assert (made[1], made[-1]["own_settings"]) == ("2", True)
 
-    on_stage(go)
+    run_dashboard(go)
 
 
 def test_keys_typed_ahead_trust_nothing() -> None:
@@ -142,7 +141,7 @@ def test_keys_typed_ahead_trust_nothing() -> None:
         await until(pilot, lambda: "Trust exactly these 9 lines" in text_of(app))
         assert "trust.accept" not in [one[0] for one in app.worker.asked]
 
-    on_stage(go, place=ASKING)
+    run_dashboard(go, place=ASKING)
 
 
 def test_asked_again_only_what_has_changed_is_shown() -> None:
@@ -160,7 +159,7 @@ def test_asked_again_only_what_has_changed_is_shown() -> None:
         assert " +!make install" in text
         assert " − make " in text
 
-    on_stage(go, place=replace(fleet_states.PLACE, asked=asked))
+    run_dashboard(go, place=replace(fleet_states.PLACE, asked=asked))
 
 
 def test_long_values_are_wrapped_whole() -> None:
@@ -176,7 +175,7 @@ def test_long_values_are_wrapped_whole() -> None:
         assert [word for word in words if word.startswith("word")] == command.split()
         assert "means this" in text_of(app)
 
-    on_stage(go, place=replace(fleet_states.PLACE, asked=asked))
+    run_dashboard(go, place=replace(fleet_states.PLACE, asked=asked))
 
 
 def test_reviving_asks_about_the_agents_own_project_first() -> None:
@@ -192,7 +191,7 @@ def test_reviving_asks_about_the_agents_own_project_first() -> None:
         await pilot.press("1")
         await until(pilot, lambda: ("revive", [ended.id], {"own_settings": True}) in app.worker.asked)
 
-    on_stage(go, state)
+    run_dashboard(go, state)
 
 
 # ── with the real worker ──

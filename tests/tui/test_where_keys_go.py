@@ -14,9 +14,9 @@ from fleet_tui.models import FleetState, Status
 from fleet_tui.tui.panes.grid import PaneGrid
 from fleet_tui.tui.widgets.rows import Filter
 from tests.tui import fleet_states
-from tests.tui.dashboard_app import StageApp, until
+from tests.tui.dashboard_app import StageApp, run_dashboard, until
 from tests.tui.installed_dashboard import LEAVE, PROGRAM, InstalledDashboard, open_dashboard
-from tests.tui.test_dashboard import footer, on_stage
+from tests.tui.test_dashboard import footer
 from tests.watched_fleet import WatchedFleet
 
 needs_program = pytest.mark.skipif(not PROGRAM.exists(), reason="needs the installed program")
@@ -76,7 +76,7 @@ def test_keys_stay_with_the_agent_when_others_come_before_it() -> None:
         await pilot.pause()
         assert_keys_go_to(app, "id-refactor-auth-b")
 
-    on_stage(go)
+    run_dashboard(go)
 
 
 @pytest.mark.slow
@@ -89,7 +89,7 @@ def test_keys_stay_with_the_agent_that_a_filter_has_come_to_hide() -> None:
         await pilot.pause()
         assert_keys_go_to(app, "id-refactor-auth-a")
 
-    on_stage(go)
+    run_dashboard(go)
 
 
 @pytest.mark.slow
@@ -103,7 +103,7 @@ def test_a_click_into_the_filter_ends_typing() -> None:
         assert dashboard.view.typing == ""
         assert dashboard.focused is dashboard.query_one("#filter")
 
-    on_stage(go)
+    run_dashboard(go)
 
 
 def assert_keys_go_to(app: StageApp, agent_id: str) -> None:
@@ -136,4 +136,4 @@ def test_typing_to_an_agent_that_has_ended_says_so_and_how_to_leave() -> None:
         await pilot.press("ctrl+q")
         assert " LIST " in footer(app)
 
-    on_stage(go)
+    run_dashboard(go)
