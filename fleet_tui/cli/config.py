@@ -224,16 +224,20 @@ def _show_value(config: Config, key: str, *, show_origin: bool, as_json: bool) -
 def _validate(*, user: bool, as_json: bool) -> None:
     from fleet_tui.tui import keys as keymaps
 
-    problems = open_fleet().settings.validate(user=user, check_keys=keymaps.problems)
+    fleet = open_fleet()
+    problems = fleet.settings.validate(user=user, check_keys=keymaps.problems)
     if as_json:
         say_json([{"problem": problem} for problem in problems], indent=2)
     else:
         for problem in problems:
             say(problem, err=True)
     if problems:
+        is_users = user or fleet.project() is None
+        users = [is_users or one.startswith(f"{fleet.settings.file(user=True)}:") for one in problems]
+        commands = ["fleet config --edit --user"] * any(users) + ["fleet config --edit"] * (not all(users))
         raise FleetError(
             f"{counted(len(problems), 'problem')} in the configuration",
-            hint="fix it with: fleet config --edit",
+            hint=f"fix it with: {' and '.join(commands)}",
         )
     if not as_json:
         say("The configuration is valid")

@@ -246,7 +246,8 @@ def test_validating_names_all_problems_of_both_files_at_once(cli: Cli, project: 
 
     assert ran.code == 1
     *problems, last = ran.err.splitlines()
-    assert last == f"fleet: {len(problems)} problems in the configuration (fix it with: fleet config --edit)"
+    commands = "fleet config --edit --user and fleet config --edit"
+    assert last == f"fleet: {len(problems)} problems in the configuration (fix it with: {commands})"
     for key in ("ui.log_lines", "ui.motion", "keys.stop", "setup.quick", "setup.commands"):
         assert sum(f": {key} must be" in problem for problem in problems) == 1, key
     assert "keys: there is no action 'nosuch'" in problems
@@ -264,6 +265,29 @@ def test_the_users_file_is_validated_outside_of_a_project(
 
     assert "ui.log_lines must be" in cli("config", "--validate").err
     assert "1 problem " in cli("config", "--validate", "--user").err
+
+
+@pytest.mark.parametrize("text", ["[ui", "[ui]\nlog_lines = -1\n"])
+def test_an_error_in_the_users_file_comes_with_the_command_that_opens_that_file(
+    cli: Cli, project: Path, text: str
+) -> None:
+    paths.user_config().write_text(text)
+
+    for arguments in (
+        ("create", "x"),
+        ("config",),
+        ("config", "--validate"),
+        ("config", "--validate", "--user"),
+    ):
+        assert cli(*arguments).err.rstrip().endswith("(fix it with: fleet config --edit --user)"), arguments
+    assert "fleet config --edit --user" in cli("doctor").out
+
+    paths.user_config().unlink()
+    configure(project, text)
+
+    for arguments in (("create", "x"), ("config", "--validate")):
+        assert cli(*arguments).err.rstrip().endswith("(fix it with: fleet config --edit)"), arguments
+    assert "fleet config --edit\n" in cli("doctor").out
 
 
 def test_init_writes_a_valid_configuration_once(cli: Cli, project: Path) -> None:
