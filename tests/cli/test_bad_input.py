@@ -401,6 +401,13 @@ def test_a_message_without_quotes_is_not_taken_for_names(cli: Cli) -> None:
         (("answer", "fix", ""), "the answer is empty"),
         (("queue", "fix", "--cancel", ""), "no prompt '' is queued"),
         (("why", "fix", "--wrong", ""), "'' is not a status"),
+        (("create", "x", "--base", ""), "--base is empty (leave it out, or give it a value)"),
+        (("create", "x", "-a", ""), "--agent is empty"),
+        (("multi", "x:y", "--base="), "--base is empty"),
+        (("fanout", "2", "", "-p", "y"), "PREFIX is empty"),
+        (("fanout", "2", "x", "-p", "y", "--agents", ""), "--agents is empty"),
+        (("fanout", "2", "x", "-p", "y", "--agents", ","), "',' is not PROFILE:COUNT"),
+        (("untrust", ""), "PATH is empty"),
     ],
 )
 def test_an_empty_word_is_never_read_as_a_missing_one(
@@ -416,6 +423,7 @@ def test_an_empty_word_is_never_read_as_a_missing_one(
     assert says in ran.complaint
     assert fleet.find("fix").status is not Status.KILLED
     assert [agent.name for agent in fleet.trash.agents()] == ["gone"]
+    assert len(fleet.agents()) == 2
 
 
 def test_what_agents_printed_is_shown_although_the_configuration_cannot_be_read(
