@@ -52,11 +52,14 @@ def trust(yes: bool, as_list: bool, color: str | None, as_json: bool) -> None:
     if asked is None:
         say("Nothing here needs your trust")
         return
+    if yes:
+        # Before the list is printed, as its reader may close it: head, for example.
+        fleet.trust.accept(asked)
     for line in lines(asked):
         say(line)
     if not yes:
         confirm(question(asked), flag="--yes")
-    fleet.trust.accept(asked)
+        fleet.trust.accept(asked)
     say(f"Trusted {counted(asked.count, 'line')} of {asked.name}; fleet untrust withdraws it")
 
 

@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 import stat
+import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -21,7 +22,7 @@ from fleet_tui.errors import FleetError, Refused, Untrusted
 from fleet_tui.fleet import Fleet
 from fleet_tui.lifecycle import trust
 from fleet_tui.permissions.tool_use import ToolUse
-from tests.cli.commands import Cli, cli, configure, prints, project, traces
+from tests.cli.commands import FLEET, Cli, cli, configure, prints, project, traces
 from tests.conftest import git
 from tests.lifecycle.trusted_projects import write_trusted
 from tests.watched_fleet import WatchedFleet
@@ -482,6 +483,18 @@ def test_trust_is_shown_asked_and_revoked(cli: Cli, project: Path) -> None:
     assert str(project) in cli.ok("untrust")
     assert cli("create", "two").code == 4
     assert cli("untrust").code == 3
+
+
+def test_a_yes_counts_although_the_reader_of_the_list_closes_it(cli: Cli, project: Path) -> None:
+    untrusted(project, "[setup]\ncommands = ['touch made']\n")
+    reader, writer = os.pipe()
+    os.close(reader)
+
+    done = subprocess.run([FLEET, "trust", "--yes"], cwd=project, stdout=writer, stderr=subprocess.PIPE)
+
+    os.close(writer)
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert cli.ok("trust") == "Nothing here needs your trust\n"
 
 
 def untrusted(project: Path, text: str) -> None:
