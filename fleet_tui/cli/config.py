@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -85,9 +86,9 @@ def config(
       fleet config set agent.claude_flags "--model opus"
       fleet config unset agent.default
     """
-    if action is not None and (edit or validate):
-        flag = "--edit" if edit else "--validate"
-        raise UsageError(f"either {action} or {flag}", hint="config does one thing at a time")
+    wanted = [action] * (action is not None) + ["--edit"] * edit + ["--validate"] * validate
+    if len(wanted) > 1:
+        raise UsageError(f"either {wanted[0]} or {wanted[1]}", hint="config does one thing at a time")
     if edit:
         _edit(user=user)
     elif validate:
@@ -247,11 +248,17 @@ def _edit(*, user: bool) -> None:
     """Open a configuration file in the user's editor, then warn of errors in it."""
     import subprocess
 
-    from fleet_tui.fleet.editor import editor
+    from fleet_tui.fleet.editor import FALLBACKS, editor
 
     fleet = open_fleet()
     file = fleet.settings.file_to_edit(user=user)
     command = editor()
+    # Both would wait for keys forever. What the user chose may be a script.
+    if command[0] in FALLBACKS and not (sys.stdin.isatty() and sys.stdout.isatty()):
+        raise UsageError(
+            f"{command[0]} needs a terminal",
+            hint="change one key with: fleet config set KEY VALUE; or set EDITOR",
+        )
     before = fleet.settings.text(user=user)
     try:
         code = subprocess.call([*command, str(file)])

@@ -110,6 +110,8 @@ REFUSED: list[tuple[int, list[str], str]] = [
     (2, ["config", "unset"], "needs KEY"),
     (2, ["config", "get", "ui.color", "--validate"], "either get or --validate"),
     (2, ["config", "--edit", "set", "ui.color", "auto"], "either set or --edit"),
+    (2, ["config", "--edit", "--validate"], "either --edit or --validate"),
+    (2, ["queue", "x", "--cancel", "1", "--edit", "1", "y"], "either --edit or --cancel"),
     (2, ["config", "unset", "agent.default", "x"], "takes only KEY"),
     (3, ["config", "unset", "agent.default"], "is not set in"),
     (2, ["config", "set", "agent.default"], "needs KEY VALUE"),

@@ -33,6 +33,23 @@ def test_editing_opens_the_editor_and_checks_the_result(
     assert cli("config", "--edit").code == 1
 
 
+def test_an_editor_that_nobody_chose_is_not_opened_without_a_terminal(
+    cli: Cli, project: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    cli.ok("init", "--yes")
+    for name in ("VISUAL", "EDITOR"):
+        monkeypatch.delenv(name, raising=False)
+    vi = tmp_path / "bin" / "vi"
+    vi.write_text(f"#!/bin/sh\ntouch {shlex.quote(str(tmp_path / 'opened'))}\n")
+    vi.chmod(0o755)
+
+    ran = cli.script("config", "--edit")
+
+    assert (ran.code, ran.out) == (2, "")
+    assert "vi needs a terminal (change" in ran.complaint
+    assert not (tmp_path / "opened").exists()
+
+
 def test_a_project_file_that_is_a_link_out_of_the_repository_is_not_opened_in_the_editor(
     cli: Cli, project: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
