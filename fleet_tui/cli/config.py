@@ -160,7 +160,8 @@ def _after_change(fleet: Fleet, key: str, *, user: bool, as_json: bool, is_set: 
     from fleet_tui.config.edit import entry, text_of
 
     try:
-        found = entry(fleet.config(), key)
+        config = fleet.config()
+        found = entry(config, key)
     except FleetError:
         # An unknown key, a variable, or a file with an error in another key.
         if as_json:
@@ -172,6 +173,8 @@ def _after_change(fleet: Fleet, key: str, *, user: bool, as_json: bool, is_set: 
         say_json(_record(found), indent=2)
     elif not is_set:
         say(f"{found.key} = {text_of(found.value)}    # {found.origin}")
+    elif not user and key in config.untrusted:
+        _warn_untrusted(config, key)
     elif found.origin != str(fleet.settings.file(user=user)):
         say(f"fleet: no effect here: {found.origin} sets {key} too", err=True)
 

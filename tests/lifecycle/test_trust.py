@@ -599,6 +599,17 @@ def test_an_agent_cannot_trust_its_project(cli: Cli, project: Path, monkeypatch:
     assert set(load(project).untrusted) == {"setup.commands", "env.A"}
 
 
+def test_what_an_agent_sets_waits_for_trust_and_says_so(
+    cli: Cli, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FLEET_AGENT_ID", "an-agent")
+
+    ran = cli("config", "set", "setup.commands", "touch made")
+
+    assert ran.code == 0
+    assert ran.complaint == "fleet: no effect until trusted (see fleet trust): the project's setup.commands"
+
+
 def test_what_an_agent_writes_into_its_worktree_has_no_effect(cli: Cli, project: Path) -> None:
     configure(project, "[setup]\ncommands = ['true']\n")
     git(project, "add", "--all")
