@@ -441,7 +441,7 @@ def test_what_agents_printed_is_shown_although_the_configuration_cannot_be_read(
     assert "nonsense" not in complained(cli, 2, "create", "other")
 
 
-def test_an_empty_prompt_is_refused_alike_wherever_one_is_given(cli: Cli) -> None:
+def test_an_empty_and_a_too_long_prompt_are_refused_alike_wherever_one_is_given(cli: Cli) -> None:
     """Also from standard input; nothing is started, sent or changed."""
     cli.ok("create", "fix")
     cli.ok("stop", "fix")
@@ -452,6 +452,8 @@ def test_an_empty_prompt_is_refused_alike_wherever_one_is_given(cli: Cli) -> Non
     ]  # fmt: skip
 
     said = {complained(cli, 2, *arguments, prompt) for arguments in given for prompt in ("", " \n\t")}
+    too_long = {cli.script(*arguments, "-", stdin="x" * 300_000).complaint for arguments in given[:5]}
+    too_long.add(complained(cli, 2, "multi", "a:x", f"b:{'x' * 300_000}"))
     said.add(complained(cli, 2, "multi", "a:x", "b: "))
     for arguments in (["create", "x", "-p"], ["prompt", "fix"]):
         ran = cli.script(*arguments, "-", stdin="\n")
@@ -459,4 +461,7 @@ def test_an_empty_prompt_is_refused_alike_wherever_one_is_given(cli: Cli) -> Non
         said.add(ran.complaint)
 
     assert said == {"fleet: the prompt is empty (write what the agent should do)"}
+    assert too_long == {
+        "fleet: the prompt is over 262144 bytes (put it in a file and name the file in the prompt)"
+    }
     assert traces(cli.project) == before
