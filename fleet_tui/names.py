@@ -12,6 +12,7 @@ ID_ALPHABET = "23456789abcdefghjkmnpqrstvwxyz"
 ID_LENGTH = 10
 MAX_NAME = 120
 MAX_COUNT = 100
+MAX_PROMPT_BYTES = 256 << 10
 
 _SUFFIXED = re.compile(r"(.+)-([A-Z]{1,2})")
 _NAMELESS = re.compile(rf"\d{{6}}-[{ID_ALPHABET}]{{4}}")
@@ -79,9 +80,14 @@ def check_text(text: str, what: str) -> str:
 
 
 def check_prompt(text: str) -> str:
-    """Refuse a prompt without text. An agent may start without a prompt, but an empty one is a mistake."""
+    """Refuse a prompt that is empty, too long or not Unicode. An agent may start without one, so callers skip "" then."""
     if not text.strip():
         raise UsageError("the prompt is empty", hint="write what the agent should do")
+    if len(check_text(text, "the prompt").encode()) > MAX_PROMPT_BYTES:
+        raise UsageError(
+            f"the prompt is over {MAX_PROMPT_BYTES} bytes",
+            hint="put it in a file and name the file in the prompt",
+        )
     return text
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -85,9 +86,9 @@ def config(
       fleet config set agent.claude_flags "--model opus"
       fleet config unset agent.default
     """
-    if action is not None and (edit or validate):
-        flag = "--edit" if edit else "--validate"
-        raise UsageError(f"either {action} or {flag}", hint="config does one thing at a time")
+    wanted = [action] * (action is not None) + ["--edit"] * edit + ["--validate"] * validate
+    if len(wanted) > 1:
+        raise UsageError(f"either {wanted[0]} or {wanted[1]}", hint="config does one thing at a time")
     if edit:
         _edit(user=user)
     elif validate:
@@ -159,7 +160,8 @@ def _after_change(fleet: Fleet, key: str, *, user: bool, as_json: bool, is_set: 
     from fleet_tui.config.edit import entry, text_of
 
     try:
-        found = entry(fleet.config(), key)
+        config = fleet.config()
+        found = entry(config, key)
     except FleetError:
         # An unknown key, a variable, or a file with an error in another key.
         if as_json:
@@ -171,6 +173,8 @@ def _after_change(fleet: Fleet, key: str, *, user: bool, as_json: bool, is_set: 
         say_json(_record(found), indent=2)
     elif not is_set:
         say(f"{found.key} = {text_of(found.value)}    # {found.origin}")
+    elif not user and key in config.untrusted:
+        _warn_untrusted(config, key)
     elif found.origin != str(fleet.settings.file(user=user)):
         say(f"fleet: no effect here: {found.origin} sets {key} too", err=True)
 
@@ -224,16 +228,20 @@ def _show_value(config: Config, key: str, *, show_origin: bool, as_json: bool) -
 def _validate(*, user: bool, as_json: bool) -> None:
     from fleet_tui.tui import keys as keymaps
 
-    problems = open_fleet().settings.validate(user=user, check_keys=keymaps.problems)
+    fleet = open_fleet()
+    problems = fleet.settings.validate(user=user, check_keys=keymaps.problems)
     if as_json:
         say_json([{"problem": problem} for problem in problems], indent=2)
     else:
         for problem in problems:
             say(problem, err=True)
     if problems:
+        is_users = user or fleet.project() is None
+        users = [is_users or one.startswith(f"{fleet.settings.file(user=True)}:") for one in problems]
+        commands = ["fleet config --edit --user"] * any(users) + ["fleet config --edit"] * (not all(users))
         raise FleetError(
             f"{counted(len(problems), 'problem')} in the configuration",
-            hint="fix it with: fleet config --edit",
+            hint=f"fix it with: {' and '.join(commands)}",
         )
     if not as_json:
         say("The configuration is valid")
@@ -243,11 +251,17 @@ def _edit(*, user: bool) -> None:
     """Open a configuration file in the user's editor, then warn of errors in it."""
     import subprocess
 
-    from fleet_tui.fleet.editor import editor
+    from fleet_tui.fleet.editor import FALLBACKS, editor
 
     fleet = open_fleet()
     file = fleet.settings.file_to_edit(user=user)
     command = editor()
+    # Both would wait for keys forever. What the user chose may be a script.
+    if command[0] in FALLBACKS and not (sys.stdin.isatty() and sys.stdout.isatty()):
+        raise UsageError(
+            f"{command[0]} needs a terminal",
+            hint="change one key with: fleet config set KEY VALUE; or set EDITOR",
+        )
     before = fleet.settings.text(user=user)
     try:
         code = subprocess.call([*command, str(file)])

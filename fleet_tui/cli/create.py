@@ -35,6 +35,7 @@ from fleet_tui.cli.options import (
     name_argument,
     own_settings_option,
     patterns_argument,
+    refuse_empty,
 )
 from fleet_tui.errors import FleetError, Interrupted, LaunchFailed, UsageError
 from fleet_tui.faces.plain import changed_record
@@ -98,7 +99,7 @@ def create(
 
 @cli.command()
 @click.argument("count", type=int)
-@click.argument("prefix", default="")
+@click.argument("prefix", default="", callback=refuse_empty)
 @click.option(
     "-p", "--prompt", required=True, help="What each agent should do; - reads it from standard input."
 )
@@ -108,6 +109,7 @@ def create(
     default="",
     metavar="MIX",
     shell_complete=complete_mix,
+    callback=refuse_empty,
     help="Divide COUNT among profiles, such as claude:3,codex:2.",
 )
 @launch_options
@@ -153,8 +155,10 @@ def fanout(
 
 
 def _mix(text: str) -> list[tuple[str, int]]:
+    if not text:
+        return []
     parts = []
-    for part in filter(None, text.split(",")):
+    for part in list(filter(None, text.split(","))) or [text]:
         name, separator, number = part.strip().rpartition(":")
         if not separator or not number.isdigit() or not name or int(number) < 1:
             raise UsageError(f"{part!r} is not PROFILE:COUNT", hint="for example: --agents claude:3,codex:2")

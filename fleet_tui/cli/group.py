@@ -120,7 +120,8 @@ class CommandGroup(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         name, *rest = args
-        if self.get_command(ctx, name) is None and not name.startswith("-"):
+        # A shell that completes an unknown word would print the error into the line that is being typed.
+        if self.get_command(ctx, name) is None and not ctx.resilient_parsing:
             raise _not_known(f"no command {name!r}", meant(name, MODULES))
         # An alias shows the help and the errors of its command.
         return super().resolve_command(ctx, [ALIASES.get(name, name), *rest])

@@ -59,7 +59,7 @@ def _plan_lines(planned: FirstConfig) -> Iterator[str]:
     elif found.because:
         yield f"{planned.kind} project, detected from {', '.join(found.because)}"
     else:
-        yield "generic project: no Gemfile, package.json, pyproject.toml or requirements.txt here"
+        yield "generic project: no files of a Rails, Node or Python project here"
     if found is not None and found.despite:
         yield f"  there is also {', '.join(found.despite)}; --type chooses another kind"
     for key, value in planned.settings.items():

@@ -6,11 +6,24 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 import click
+from click.core import ParameterSource
 
 from fleet_tui.cli.completion import complete_agents, complete_bases, complete_batches, complete_profiles
+from fleet_tui.errors import UsageError
+
+
+def refuse_empty(context: click.Context, parameter: click.Parameter, value: str | None) -> str | None:
+    """The value, unless it was given and is empty: an unset variable in a script must not count as left out."""
+    given = context.get_parameter_source(parameter.name or "") is ParameterSource.COMMANDLINE
+    if value == "" and given and not context.resilient_parsing:
+        is_option = isinstance(parameter, click.Option)
+        label = max(parameter.opts, key=len) if is_option else (parameter.name or "").upper()
+        raise UsageError(f"{label} is empty", hint="leave it out, or give it a value")
+    return value
+
 
 agent_option = click.option(
-    "-a", "--agent", default="", metavar="PROFILE", shell_complete=complete_profiles,
+    "-a", "--agent", default="", metavar="PROFILE", shell_complete=complete_profiles, callback=refuse_empty,
     help="Run this profile (claude, codex, …) or any other program.",
 )  # fmt: skip
 quick_option = click.option("--quick", is_flag=True, help="Skip the project's setup commands.")
@@ -19,6 +32,7 @@ base_option = click.option(
     default="",
     metavar="REF",
     shell_complete=complete_bases,
+    callback=refuse_empty,
     help="Start from this branch, tag or commit.",
 )
 headless_option = click.option(

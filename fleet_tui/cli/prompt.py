@@ -196,6 +196,8 @@ def queue(branch: str, edit: tuple[str, str] | None, cancel: str | None, count: 
       fleet queue fix-login
       fleet queue fix-login --cancel 1
     """
+    if edit and cancel is not None:
+        raise UsageError("either --edit or --cancel", hint="the places in the queue change with each")
     fleet = refreshed_fleet()
     agent = find_to_change(fleet, branch)
     if edit:

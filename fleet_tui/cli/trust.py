@@ -10,7 +10,7 @@ import click
 
 from fleet_tui.cli.consent import lines, question
 from fleet_tui.cli.group import cli, confirm, in_color, open_fleet, say, say_json, say_table
-from fleet_tui.cli.options import color_option, json_option
+from fleet_tui.cli.options import color_option, json_option, refuse_empty
 from fleet_tui.errors import UsageError
 from fleet_tui.faces.plain import trust_request_record, trusted_record
 from fleet_tui.models import TrustRequest
@@ -52,16 +52,19 @@ def trust(yes: bool, as_list: bool, color: str | None, as_json: bool) -> None:
     if asked is None:
         say("Nothing here needs your trust")
         return
+    if yes:
+        # Before the list is printed, as its reader may close it: head, for example.
+        fleet.trust.accept(asked)
     for line in lines(asked):
         say(line)
     if not yes:
         confirm(question(asked), flag="--yes")
-    fleet.trust.accept(asked)
+        fleet.trust.accept(asked)
     say(f"Trusted {counted(asked.count, 'line')} of {asked.name}; fleet untrust withdraws it")
 
 
 @cli.command()
-@click.argument("path", required=False, type=click.Path())
+@click.argument("path", required=False, type=click.Path(), callback=refuse_empty)
 @json_option
 def untrust(path: str | None, as_json: bool) -> None:
     """Withdraw your trust in this project, or in PATH.

@@ -64,9 +64,10 @@ def _unknown_option(option: str, context: click.Context) -> tuple[str, str]:
     counts = [param for param in params if isinstance(param, click.Argument) and _is_number(param.type)]
     if re.match(r"-\d", option) and counts:
         return f"{_label(counts[0])} cannot be negative", _example(context)
-    known = [spelling for param in params for spelling in param.opts if spelling.startswith("--")]
-    close = difflib.get_close_matches(option, known, n=1) if option.startswith("--") else []
-    return f"{_name(context)} has no option {option}", f"did you mean {close[0]}?" if close else ""
+    # Compared without their dashes, which would make short words look alike.
+    known = [spelling[2:] for param in params for spelling in param.opts if spelling.startswith("--")]
+    close = difflib.get_close_matches(option[2:], known, n=1) if option.startswith("--") else []
+    return f"{_name(context)} has no option {option}", f"did you mean --{close[0]}?" if close else ""
 
 
 def _bad_option(spelling: str, param: click.Parameter, context: click.Context) -> tuple[str, str]:

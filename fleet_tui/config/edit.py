@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from fleet_tui.config.files import EDIT_HINT, parse, read_text, write
+from fleet_tui.config.files import edit_hint, parse, read_text, write
 from fleet_tui.config.kinds import TABLE, InvalidValue, ValueKind, shown, strings_text, variable_problem
 from fleet_tui.config.settings import DEFAULT, KEYS, Config, row_key, row_of, unknown
 from fleet_tui.errors import FleetError, NotFound, UsageError
@@ -119,7 +119,9 @@ def set_value(file: Path, key: str, text: str, *, inside: Path | None = None) ->
             document[section] = tomlkit.table()
         table: Any = document[section]
         if not hasattr(table, "keys"):
-            raise UsageError(f"{file}: {section} must be a table, written as [{section}]", hint=EDIT_HINT)
+            raise UsageError(
+                f"{file}: {section} must be a table, written as [{section}]", hint=edit_hint(file)
+            )
         table[name] = value
 
     edited = _edited(file, source, change, f"{key} cannot be set")
@@ -162,13 +164,13 @@ def _edited(file: Path, source: str, change: Callable[[TOMLDocument], None], pro
         change(document)
         return tomlkit.dumps(document)
     except TOMLKitError as error:
-        raise UsageError(f"{file}: {problem}: {error}", hint=EDIT_HINT) from error
+        raise UsageError(f"{file}: {problem}: {error}", hint=edit_hint(file)) from error
 
 
 def _write(file: Path, edited: str, wanted: Mapping[str, Any], problem: str, *, inside: Path | None) -> None:
     """Write an edited file, unless the edit changed more than it should."""
     if _without_empty(parse(edited, file)) != _without_empty(wanted):
-        raise FleetError(f"{file}: {problem} without changing other keys", hint="run: fleet config --edit")
+        raise FleetError(f"{file}: {problem} without changing other keys", hint=edit_hint(file))
     write(file, edited.encode(), inside=inside)
 
 

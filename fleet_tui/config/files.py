@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from fleet_tui import paths
 from fleet_tui.config.kinds import InvalidValue, printable, shown, variable_problem
 from fleet_tui.config.settings import INCLUDE_FILE, KEYS, row_key, unknown
 from fleet_tui.errors import FleetError, Refused, UsageError
@@ -25,8 +26,17 @@ MAX_DOTS = 100
 MAX_WARNINGS = 20
 """About unknown keys: finding a suggestion for each takes time."""
 
-EDIT_HINT = "fix it with: fleet config --edit"
 _SECTIONS = frozenset(key.partition(".")[0] for key in KEYS)
+
+
+def edit_command(file: Path) -> str:
+    """The command that opens a configuration file: the user's own needs a flag."""
+    return "fleet config --edit" + (" --user" if file == paths.user_config() else "")
+
+
+def edit_hint(file: Path) -> str:
+    """How to fix an error in a configuration file."""
+    return f"fix it with: {edit_command(file)}"
 
 
 def read(file: Path, *, inside: Path | None = None) -> dict[str, Any]:
@@ -42,7 +52,7 @@ def read_text(file: Path, *, inside: Path | None = None, limit: int = MAX_BYTES)
     except (FileNotFoundError, NotADirectoryError):
         return None
     except UnicodeDecodeError as error:
-        raise UsageError(f"{file}: not valid UTF-8 at byte {error.start}", hint=EDIT_HINT) from error
+        raise UsageError(f"{file}: not valid UTF-8 at byte {error.start}", hint=edit_hint(file)) from error
     except OSError as error:
         raise FleetError(
             f"cannot read {file}: {error.strerror}", hint="check the file and its permissions"
@@ -64,11 +74,11 @@ def parse(text: str, file: Path) -> dict[str, Any]:
 
     for number, line in enumerate(text.split("\n"), 1):
         if line.count(".") > MAX_DOTS:
-            raise UsageError(f"{file}:{number}: more than {MAX_DOTS} dots in one line", hint=EDIT_HINT)
+            raise UsageError(f"{file}:{number}: more than {MAX_DOTS} dots in one line", hint=edit_hint(file))
     try:
         return tomllib.loads(text)
     except RecursionError as error:
-        raise UsageError(f"{file}: values are nested too deeply", hint=EDIT_HINT) from error
+        raise UsageError(f"{file}: values are nested too deeply", hint=edit_hint(file)) from error
     except ValueError as error:
         raise _syntax_error(file, text, str(error)) from error
 
@@ -81,7 +91,7 @@ def _syntax_error(file: Path, text: str, message: str) -> UsageError:
         message = message[: found.start()]
         if found[1]:
             line, column = int(found[1]), int(found[2])
-    return UsageError(f"{file}:{line}:{column}: {message}", hint=EDIT_HINT)
+    return UsageError(f"{file}:{line}:{column}: {message}", hint=edit_hint(file))
 
 
 def settings_in(
@@ -102,7 +112,7 @@ def settings_in(
             continue
         if not isinstance(content, dict):
             wrong = f"{file}: {section} must be a table, written as [{section}]"
-            _report(UsageError(wrong, hint=EDIT_HINT), problems)
+            _report(UsageError(wrong, hint=edit_hint(file)), problems)
             continue
         for name, value in content.items():
             key = f"{section}.{name}"
@@ -152,20 +162,20 @@ def _converted(key: str, value: object, file: Path) -> object:
         return kind.from_toml(value)
     except InvalidValue as error:
         wrong = str(error) or f" must be {kind.expected}, not {shown(value)}"
-        raise UsageError(f"{file}: {key}{wrong}", hint=EDIT_HINT) from error
+        raise UsageError(f"{file}: {key}{wrong}", hint=edit_hint(file)) from error
 
 
 def _variable(name: str, value: object, file: Path) -> str:
     problem = variable_problem(name)
     if problem:
-        raise UsageError(f"{file}: env.{printable(name)} {problem}", hint=EDIT_HINT)
+        raise UsageError(f"{file}: env.{printable(name)} {problem}", hint=edit_hint(file))
     if isinstance(value, float) or (
         isinstance(value, int) and not isinstance(value, bool) and -(2**63) <= value < 2**64
     ):
         return str(value)
     if not isinstance(value, str) or "\0" in value:
         raise UsageError(
-            f"{file}: env.{printable(name)} must be a string, not {shown(value)}", hint=EDIT_HINT
+            f"{file}: env.{printable(name)} must be a string, not {shown(value)}", hint=edit_hint(file)
         )
     return value
 
@@ -176,7 +186,7 @@ def _chords(action: str, value: object, file: Path) -> tuple[str, ...]:
     if not isinstance(chords, list | tuple) or not all(isinstance(chord, str) for chord in chords):
         raise UsageError(
             f"{file}: keys.{printable(action)} must be a key or a list of keys, not {shown(value)}",
-            hint=EDIT_HINT,
+            hint=edit_hint(file),
         )
     return tuple(chords)
 

@@ -94,10 +94,17 @@ def _migrated(text: str, legacy: Path, project: Path) -> str:
 
     if not legacy.is_file():
         raise NotFound(f"no legacy configuration at {legacy}", hint="run fleet init without --migrate-legacy")
-    old = read(legacy)
+    try:
+        old = read(legacy)
+    except UsageError as error:
+        raise UsageError(error.message, hint="fix it first") from error
     home = _legacy_value(old, "repo_root", PATH, legacy)
     if isinstance(home, Path) and home.is_dir() and home.resolve() != project.resolve():
         raise Refused(f"{legacy} belongs to {home}", hint=f"run fleet init --migrate-legacy in {home}")
+    if old.keys().isdisjoint(_LEGACY):
+        raise NotFound(
+            f"{legacy} sets nothing that can be migrated", hint="run fleet init without --migrate-legacy"
+        )
     document = tomlkit.parse(text)
     for name, key in _LEGACY.items():
         if name not in old:

@@ -227,7 +227,8 @@ class Fleet(FleetReader):
         from fleet_tui.lifecycle.request import RevivalRequest
         from fleet_tui.lifecycle.start import Starter
 
-        names.check_text(prompt and names.check_prompt(prompt), "the prompt")
+        if prompt:
+            names.check_prompt(prompt)
         agent = self.current(agent)
         # Checked before the worktree is restored from the trash.
         revive.settings(agent, own_settings=own_settings)

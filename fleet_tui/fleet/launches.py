@@ -75,7 +75,8 @@ class Launches:
 
         for one in wanted:
             names.check_branch(one.name)
-            names.check_text(one.prompt and names.check_prompt(one.prompt), "the prompt")
+            if one.prompt:
+                names.check_prompt(one.prompt)
             names.check_text(one.profile, "the agent's name")
         request = LaunchRequest(
             self._repository, self._settings(own_settings=own_settings), batch, tuple(wanted), self._start,

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Literal
 
 from fleet_tui import git, paths
+from fleet_tui.config.files import edit_command
 from fleet_tui.config.load import load
 from fleet_tui.config.settings import Config, worktrees
 from fleet_tui.config.validate import validate
@@ -350,8 +351,10 @@ def _transcripts(agents: list[Agent], settings: Config) -> Iterator[Finding]:
 
 def _configuration(project: Path | None) -> Iterator[Finding]:
     if project is not None:
+        users = paths.user_config()
         for problem in validate(project):
-            yield Finding("warning", problem, "fleet config --edit")
+            file = users if problem.startswith(f"{users}:") else paths.project_config(project)
+            yield Finding("warning", problem, edit_command(file))
 
 
 def _trust(project: Path | None) -> Iterator[Finding]:

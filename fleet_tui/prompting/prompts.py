@@ -11,28 +11,18 @@ from collections.abc import Sequence
 from typing import Any
 
 from fleet_tui import names
-from fleet_tui.errors import FleetError, NotFound, Refused, UsageError
+from fleet_tui.errors import FleetError, NotFound, Refused
 from fleet_tui.holder.session import open_session
 from fleet_tui.models import Agent, Receipt, ReceiptState
 from fleet_tui.programs import profiles
 from fleet_tui.programs.prompt_text import Prepared, prepared
 from fleet_tui.store.database import Store
 
-PROMPT_LIMIT = 256 * 1024
 TYPE_SECONDS = 15.0
 """Timeout for typing a prompt: after a long text a program needs seconds to settle."""
 
 POLL_SECONDS = 0.1
 """Interval at which a caller that waits for a prompt polls its receipt."""
-
-
-def check_prompt(text: str) -> None:
-    names.check_prompt(text)
-    if len(names.check_text(text, "the prompt").encode()) > PROMPT_LIMIT:
-        raise UsageError(
-            f"the prompt is over {PROMPT_LIMIT} bytes",
-            hint="put it in a file and name the file in the prompt",
-        )
 
 
 def check_alive(agent: Agent, again: str = "starts it again") -> None:
@@ -57,7 +47,7 @@ def prompt(store: Store, agent: Agent, text: str, *, now: bool, command: bool = 
     A text that the program would run as a command is escaped to be sent as plain text, or refused where the program has
     no way to. With `command` it is sent unchanged.
     """
-    check_prompt(text)
+    names.check_prompt(text)
     _check_promptable(store, agent)
     ready = _ready(agent, text, command=command)
     receipt_id = names.new_id(os.urandom)
@@ -97,7 +87,7 @@ def broadcast(
     store: Store, agents: Sequence[Agent], text: str, *, now: bool, command: bool = False
 ) -> list[Receipt]:
     """Send a prompt to several agents. An agent that cannot take it gets a refused receipt and does not stop the rest."""
-    check_prompt(text)
+    names.check_prompt(text)
     return [_given(store, agent, text, now=now, command=command) for agent in agents]
 
 
@@ -133,7 +123,7 @@ def find_waiting(agent: Agent, which: str) -> dict[str, Any]:
 
 def reword(store: Store, agent: Agent, which: str, text: str) -> None:
     """Change the text of a queued prompt; a command stays a command."""
-    check_prompt(text)
+    names.check_prompt(text)
     entry = find_waiting(agent, which)
     found, command = str(entry["prompt"]), bool(entry.get("command", False))
     ready = _ready(agent, text, command=command)

@@ -110,6 +110,8 @@ REFUSED: list[tuple[int, list[str], str]] = [
     (2, ["config", "unset"], "needs KEY"),
     (2, ["config", "get", "ui.color", "--validate"], "either get or --validate"),
     (2, ["config", "--edit", "set", "ui.color", "auto"], "either set or --edit"),
+    (2, ["config", "--edit", "--validate"], "either --edit or --validate"),
+    (2, ["queue", "x", "--cancel", "1", "--edit", "1", "y"], "either --edit or --cancel"),
     (2, ["config", "unset", "agent.default", "x"], "takes only KEY"),
     (3, ["config", "unset", "agent.default"], "is not set in"),
     (2, ["config", "set", "agent.default"], "needs KEY VALUE"),
@@ -401,6 +403,13 @@ def test_an_unquoted_message_is_not_read_as_names_of_agents(cli: Cli) -> None:
         (("answer", "fix", ""), "the answer is empty"),
         (("queue", "fix", "--cancel", ""), "no prompt '' is queued"),
         (("why", "fix", "--wrong", ""), "'' is not a status"),
+        (("create", "x", "--base", ""), "--base is empty (leave it out, or give it a value)"),
+        (("create", "x", "-a", ""), "--agent is empty"),
+        (("multi", "x:y", "--base="), "--base is empty"),
+        (("fanout", "2", "", "-p", "y"), "PREFIX is empty"),
+        (("fanout", "2", "x", "-p", "y", "--agents", ""), "--agents is empty"),
+        (("fanout", "2", "x", "-p", "y", "--agents", ","), "',' is not PROFILE:COUNT"),
+        (("untrust", ""), "PATH is empty"),
     ],
 )
 def test_an_empty_word_is_never_read_as_a_missing_one(
@@ -416,6 +425,7 @@ def test_an_empty_word_is_never_read_as_a_missing_one(
     assert says in ran.complaint
     assert fleet.find("fix").status is not Status.KILLED
     assert [agent.name for agent in fleet.trash.agents()] == ["gone"]
+    assert len(fleet.agents()) == 2
 
 
 def test_what_agents_printed_is_shown_although_the_configuration_cannot_be_read(
@@ -431,7 +441,7 @@ def test_what_agents_printed_is_shown_although_the_configuration_cannot_be_read(
     assert "nonsense" not in complained(cli, 2, "create", "other")
 
 
-def test_an_empty_prompt_is_refused_alike_wherever_one_is_given(cli: Cli) -> None:
+def test_an_empty_and_a_too_long_prompt_are_refused_alike_wherever_one_is_given(cli: Cli) -> None:
     """Also from standard input; nothing is started, sent or changed."""
     cli.ok("create", "fix")
     cli.ok("stop", "fix")
@@ -442,6 +452,8 @@ def test_an_empty_prompt_is_refused_alike_wherever_one_is_given(cli: Cli) -> Non
     ]  # fmt: skip
 
     said = {complained(cli, 2, *arguments, prompt) for arguments in given for prompt in ("", " \n\t")}
+    too_long = {cli.script(*arguments, "-", stdin="x" * 300_000).complaint for arguments in given[:5]}
+    too_long.add(complained(cli, 2, "multi", "a:x", f"b:{'x' * 300_000}"))
     said.add(complained(cli, 2, "multi", "a:x", "b: "))
     for arguments in (["create", "x", "-p"], ["prompt", "fix"]):
         ran = cli.script(*arguments, "-", stdin="\n")
@@ -449,4 +461,7 @@ def test_an_empty_prompt_is_refused_alike_wherever_one_is_given(cli: Cli) -> Non
         said.add(ran.complaint)
 
     assert said == {"fleet: the prompt is empty (write what the agent should do)"}
+    assert too_long == {
+        "fleet: the prompt is over 262144 bytes (put it in a file and name the file in the prompt)"
+    }
     assert traces(cli.project) == before

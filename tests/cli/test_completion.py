@@ -33,6 +33,7 @@ ask fleet path fi
 ask fleet wait fix --for bl
 ask fleet move fix lo
 ask fleet help reviv
+ask fleet nosuch fi
 """
 
 
@@ -53,7 +54,7 @@ def test_bash_completes_commands_agents_profiles_keys_and_batches(cli: Cli) -> N
     batch = cli.listed()[0]["batch"]
     assert done.stdout.splitlines() == [
         "create", "kill", "fix", "claude", "agent.default", batch, "login", "login-A", "login-B",
-        "fix", "blocked", "login-A login", "revive",
+        "fix", "blocked", "login-A login", "revive", "",
     ]  # fmt: skip
 
 

@@ -33,6 +33,23 @@ def test_editing_opens_the_editor_and_checks_the_result(
     assert cli("config", "--edit").code == 1
 
 
+def test_an_editor_that_nobody_chose_is_not_opened_without_a_terminal(
+    cli: Cli, project: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    cli.ok("init", "--yes")
+    for name in ("VISUAL", "EDITOR"):
+        monkeypatch.delenv(name, raising=False)
+    vi = tmp_path / "bin" / "vi"
+    vi.write_text(f"#!/bin/sh\ntouch {shlex.quote(str(tmp_path / 'opened'))}\n")
+    vi.chmod(0o755)
+
+    ran = cli.script("config", "--edit")
+
+    assert (ran.code, ran.out) == (2, "")
+    assert "vi needs a terminal (change" in ran.complaint
+    assert not (tmp_path / "opened").exists()
+
+
 def test_a_project_file_that_is_a_link_out_of_the_repository_is_not_opened_in_the_editor(
     cli: Cli, project: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -246,7 +263,8 @@ def test_validating_names_all_problems_of_both_files_at_once(cli: Cli, project: 
 
     assert ran.code == 1
     *problems, last = ran.err.splitlines()
-    assert last == f"fleet: {len(problems)} problems in the configuration (fix it with: fleet config --edit)"
+    commands = "fleet config --edit --user and fleet config --edit"
+    assert last == f"fleet: {len(problems)} problems in the configuration (fix it with: {commands})"
     for key in ("ui.log_lines", "ui.motion", "keys.stop", "setup.quick", "setup.commands"):
         assert sum(f": {key} must be" in problem for problem in problems) == 1, key
     assert "keys: there is no action 'nosuch'" in problems
@@ -264,6 +282,29 @@ def test_the_users_file_is_validated_outside_of_a_project(
 
     assert "ui.log_lines must be" in cli("config", "--validate").err
     assert "1 problem " in cli("config", "--validate", "--user").err
+
+
+@pytest.mark.parametrize("text", ["[ui", "[ui]\nlog_lines = -1\n"])
+def test_an_error_in_the_users_file_comes_with_the_command_that_opens_that_file(
+    cli: Cli, project: Path, text: str
+) -> None:
+    paths.user_config().write_text(text)
+
+    for arguments in (
+        ("create", "x"),
+        ("config",),
+        ("config", "--validate"),
+        ("config", "--validate", "--user"),
+    ):
+        assert cli(*arguments).err.rstrip().endswith("(fix it with: fleet config --edit --user)"), arguments
+    assert "fleet config --edit --user" in cli("doctor").out
+
+    paths.user_config().unlink()
+    configure(project, text)
+
+    for arguments in (("create", "x"), ("config", "--validate")):
+        assert cli(*arguments).err.rstrip().endswith("(fix it with: fleet config --edit)"), arguments
+    assert "fleet config --edit\n" in cli("doctor").out
 
 
 def test_init_writes_a_valid_configuration_once(cli: Cli, project: Path) -> None:

@@ -69,6 +69,15 @@ def test_init_says_what_it_detected_from_which_files_and_what_it_sets(cli: Cli, 
     assert "fleet create" in shown[-1]
 
 
+def test_a_gemfile_without_rails_is_not_said_to_be_missing(cli: Cli, project: Path) -> None:
+    (project / "Gemfile").write_text('gem "rake"\n')
+
+    assert (
+        cli("init", "--yes").err.splitlines()[0]
+        == "generic project: no files of a Rails, Node or Python project here"
+    )
+
+
 def test_init_changes_nothing_that_git_sees_but_its_own_folder(cli: Cli, project: Path) -> None:
     (project / ".gitignore").write_text("build\n")
     git(project, "add", ".gitignore")

@@ -61,6 +61,8 @@ def test_the_help_names_the_words_that_run_a_command(cli: Cli) -> None:
         ("dashboard", "use: fleet ui"),
         ("watch", "use: fleet list --watch"),
         ("List", "use: fleet list"),
+        ("unset", "use: fleet config"),
+        ("batches", "use: fleet list --grouped"),
         ("cd", 'use: fleet path AGENT, as in: cd "$(fleet path AGENT)"'),
         ("diff", "see: fleet --help"),
         ("crate", "see: fleet --help"),

@@ -217,9 +217,10 @@ def test_migrating_carries_every_legacy_value_over_and_sets_the_old_file_aside(p
 def test_an_invalid_legacy_file_stays_in_place(project: Path, text: str) -> None:
     legacy = write_legacy(text)
 
-    with pytest.raises(UsageError):
+    with pytest.raises(UsageError) as caught:
         init.init(project, migrate_legacy=True)
 
+    assert caught.value.hint == "fix it first"
     assert legacy.read_text() == text
     assert not paths.project_config(project).exists()
 
@@ -233,3 +234,9 @@ def test_migrating_refuses_the_configuration_of_another_repository(project: Path
 def test_migrating_nothing_is_not_found(project: Path) -> None:
     with pytest.raises(NotFound):
         init.init(project, migrate_legacy=True)
+    legacy = write_legacy(f'repo_root = "{project}"\nother = 1\n')
+    with pytest.raises(NotFound, match="sets nothing"):
+        init.init(project, migrate_legacy=True)
+
+    assert legacy.exists()
+    assert not paths.project_config(project).exists()

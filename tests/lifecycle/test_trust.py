@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 import stat
+import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -21,7 +22,7 @@ from fleet_tui.errors import FleetError, Refused, Untrusted
 from fleet_tui.fleet import Fleet
 from fleet_tui.lifecycle import trust
 from fleet_tui.permissions.tool_use import ToolUse
-from tests.cli.commands import Cli, cli, configure, prints, project, traces
+from tests.cli.commands import FLEET, Cli, cli, configure, prints, project, traces
 from tests.conftest import git
 from tests.lifecycle.trusted_projects import write_trusted
 from tests.watched_fleet import WatchedFleet
@@ -484,6 +485,18 @@ def test_trust_is_shown_asked_and_revoked(cli: Cli, project: Path) -> None:
     assert cli("untrust").code == 3
 
 
+def test_a_yes_counts_although_the_reader_of_the_list_closes_it(cli: Cli, project: Path) -> None:
+    untrusted(project, "[setup]\ncommands = ['touch made']\n")
+    reader, writer = os.pipe()
+    os.close(reader)
+
+    done = subprocess.run([FLEET, "trust", "--yes"], cwd=project, stdout=writer, stderr=subprocess.PIPE)
+
+    os.close(writer)
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert cli.ok("trust") == "Nothing here needs your trust\n"
+
+
 def untrusted(project: Path, text: str) -> None:
     paths.project_config(project).parent.mkdir(exist_ok=True)
     paths.project_config(project).write_text(text)
@@ -584,6 +597,17 @@ def test_an_agent_cannot_trust_its_project(cli: Cli, project: Path, monkeypatch:
     assert "an agent cannot trust a project" in cli("trust", "--yes").complaint
     cli.ok("config", "set", "env.A", "x")
     assert set(load(project).untrusted) == {"setup.commands", "env.A"}
+
+
+def test_what_an_agent_sets_waits_for_trust_and_says_so(
+    cli: Cli, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FLEET_AGENT_ID", "an-agent")
+
+    ran = cli("config", "set", "setup.commands", "touch made")
+
+    assert ran.code == 0
+    assert ran.complaint == "fleet: no effect until trusted (see fleet trust): the project's setup.commands"
 
 
 def test_what_an_agent_writes_into_its_worktree_has_no_effect(cli: Cli, project: Path) -> None:
