@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -10,6 +11,16 @@ from click.core import ParameterSource
 
 from fleet_tui.cli.completion import complete_agents, complete_bases, complete_batches, complete_profiles
 from fleet_tui.errors import UsageError
+
+
+class Seconds(click.FloatRange):
+    """A number of seconds. Not a NaN, which click takes for a number of any range, nor an endless time."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        seconds = float(super().convert(value, param, ctx))
+        if not math.isfinite(seconds):
+            self.fail(f"{value!r} is not a valid {self.name}.", param, ctx)
+        return seconds
 
 
 def refuse_empty(context: click.Context, parameter: click.Parameter, value: str | None) -> str | None:
@@ -47,7 +58,8 @@ own_settings_option = click.option(
 name_argument = click.argument("branch", metavar="AGENT", shell_complete=complete_agents)
 patterns_argument = click.argument("patterns", nargs=-1, metavar="[AGENT]...", shell_complete=complete_agents)
 batch_option = click.option(
-    "-b", "--batch", metavar="BATCH", shell_complete=complete_batches, help="All agents of a batch."
+    "-b", "--batch", metavar="BATCH", shell_complete=complete_batches,
+    help="All agents of a batch; with AGENT, those of them that match.",
 )
 color_option = click.option(
     "--color",

@@ -8,7 +8,7 @@ import click
 
 from fleet_tui.cli.completion import complete_profiles
 from fleet_tui.cli.group import cli, in_color, open_fleet, prompt_text, say, say_json, say_table
-from fleet_tui.cli.options import color_option, json_option
+from fleet_tui.cli.options import Seconds, color_option, json_option
 from fleet_tui.errors import FleetError
 from fleet_tui.faces.plain import profile_record
 from fleet_tui.fast_dataclasses import asdict
@@ -84,7 +84,7 @@ def _missing(profile: Profile) -> str:
 @click.option("-p", "--prompt", help="Also send this prompt, which may cost money.")
 @click.option(
     "--timeout",
-    type=click.FloatRange(min=1),
+    type=Seconds(min=1),
     default=30.0,
     show_default=True,
     metavar="SECONDS",

@@ -12,7 +12,7 @@ import click
 
 from fleet_tui.cli.completion import complete_agents, complete_batches
 from fleet_tui.cli.group import cli, find_to_change, prompt_text, refreshed_fleet, say, say_json
-from fleet_tui.cli.options import json_option, name_argument
+from fleet_tui.cli.options import Seconds, json_option, name_argument
 from fleet_tui.errors import (
     FleetError,
     NotFound,
@@ -63,7 +63,7 @@ SHOWN_CHARACTERS = 100
 )
 @click.option(
     "--timeout",
-    type=click.FloatRange(min=0),
+    type=Seconds(min=0),
     metavar="SECONDS",
     help="Wait at most this long; implies --wait.",
 )

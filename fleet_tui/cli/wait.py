@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from fleet_tui.cli.group import cli, refreshed_fleet, say, say_columns, say_json, warn_unwritable
-from fleet_tui.cli.options import batch_option, json_option, patterns_argument
+from fleet_tui.cli.options import Seconds, batch_option, json_option, patterns_argument
 from fleet_tui.errors import (
     FleetError,
     LaunchFailed,
@@ -38,7 +38,7 @@ ENDED_WORD = "ended"
     help="Wait for this status instead; repeat it to accept several. `ended` means any status of an ended agent.",
 )  # fmt: skip
 @click.option("--any", "first", is_flag=True, help="Wait for one of the agents instead of all.")
-@click.option("--timeout", type=click.FloatRange(min=0), metavar="SECONDS", help="Wait at most this long.")
+@click.option("--timeout", type=Seconds(min=0), metavar="SECONDS", help="Wait at most this long.")
 @json_option
 def wait(
     patterns: tuple[str, ...],

@@ -62,6 +62,9 @@ def wrong_arguments(command: click.Command) -> Iterator[list[str]]:
         yield [*valid, spelling]
         if can_be_wrong(option):
             yield [*valid, spelling, "?"]
+        if isinstance(option.type, click.types.FloatParamType):
+            yield [*valid, spelling, "nan"]
+            yield [*valid, spelling, "inf"]
     for wrong in filter(can_be_wrong, arguments):
         yield [word for param in arguments for word in (["?"] if param is wrong else filled(param))]
     if not any(param.nargs == -1 for param in arguments) and not isinstance(command, click.Group):
