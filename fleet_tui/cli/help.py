@@ -6,6 +6,7 @@ import click
 
 from fleet_tui.cli.completion import complete_commands
 from fleet_tui.cli.group import cli
+from fleet_tui.errors import UsageError
 
 
 @cli.command("help")
@@ -21,7 +22,9 @@ def help_(context: click.Context, command: tuple[str, ...]) -> None:
     shown = context.find_root()
     for word in command:
         if not isinstance(shown.command, click.Group):
-            break
+            raise UsageError(
+                f"{shown.command_path} has no command {word!r}", hint=f"{shown.command_path} --help"
+            )
         name, found, _ = shown.command.resolve_command(shown, [word])
         if found is None:
             break

@@ -58,7 +58,10 @@ own_settings_option = click.option(
 name_argument = click.argument("branch", metavar="AGENT", shell_complete=complete_agents)
 patterns_argument = click.argument("patterns", nargs=-1, metavar="[AGENT]...", shell_complete=complete_agents)
 batch_option = click.option(
-    "-b", "--batch", metavar="BATCH", shell_complete=complete_batches,
+    "-b",
+    "--batch",
+    metavar="BATCH",
+    shell_complete=complete_batches,
     help="All agents of a batch; with AGENT, those of them that match.",
 )
 color_option = click.option(

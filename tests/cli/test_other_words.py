@@ -107,5 +107,7 @@ def test_help_is_the_help_of_a_command(cli: Cli) -> None:
     assert cli.ok("help", "create") == cli.ok("create", "--help")
     assert cli.ok("help", "rm") == cli.ok("kill", "--help")
     assert cli.ok("help", "profiles", "check") == cli.ok("profiles", "check", "--help")
+    ran = cli("help", "create", "x")
+    assert (ran.code, ran.complaint) == (2, "fleet: fleet create has no command 'x' (fleet create --help)")
     ran = cli("help", "tail")
     assert (ran.code, ran.complaint) == (2, "fleet: no command 'tail' (use: fleet logs)")
