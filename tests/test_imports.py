@@ -39,5 +39,11 @@ def test_what_holders_are_forked_from_loads_nothing_that_costs_each_holder_memor
     assert not loaded_by(code, repository) & {"dataclasses", "inspect", "ast", "threading", "pexpect"}
 
 
+def test_list_takes_its_first_sample_before_it_loads_what_takes_longer(repository: Path) -> None:
+    code = "from fleet_tui.cli import _samples_usage; assert _samples_usage(['list']); from fleet_tui.cli.sampling import prime; prime()"
+
+    assert not loaded_by(code, repository) & {"typing", "re", "enum", "click", "pathlib"}
+
+
 def test_the_check_would_see_a_heavy_library(repository: Path) -> None:
     assert "tomlkit" in loaded_by("import tomlkit", repository)

@@ -94,12 +94,13 @@ def _listing(fleet: Fleet, *, grouped: bool, everywhere: bool, color: bool, as_j
 
     # `fleet trash` lists killed agents.
     agents = [agent for agent in fleet.agents(everywhere=everywhere) if agent.status is not Status.KILLED]
-    usage = fleet.usage(agents, primed()) if any(not agent.has_ended for agent in agents) else {}
     spent, prompts, problems = (
         fleet.spending(agents),
         fleet.prompts.counts(),
         fleet.worktrees.link_problems(agents),
     )
+    # Last, because the time between its two samples passes during everything before it.
+    usage = fleet.usage(agents, primed()) if any(not agent.has_ended for agent in agents) else {}
     listed = [
         AgentDetails(
             agent,

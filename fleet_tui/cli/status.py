@@ -77,8 +77,9 @@ def _overview(
     fleet: Fleet, project: str | None, agents: Sequence[Agent], others: Sequence[Agent]
 ) -> Overview:
     now = time.time()
-    usage = fleet.usage(agents, primed()) if any(not agent.has_ended for agent in agents) else {}
     today = spent_today(fleet.spending(agents).values(), now)
+    # Last, because the time between its two samples passes during everything before it.
+    usage = fleet.usage(agents, primed()) if any(not agent.has_ended for agent in agents) else {}
     return Overview(project, agents, others, usage, today, now)
 
 

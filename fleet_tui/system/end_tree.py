@@ -15,8 +15,8 @@ from collections.abc import Callable, Collection, Iterable
 from typing import NamedTuple
 
 from fleet_tui.system.agent_processes import holds_fleet_lock, marked
+from fleet_tui.system.proc import LINUX
 from fleet_tui.system.processes import (
-    LINUX,
     Process,
     ProcessTable,
     children_of_ours,

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 
-from fleet_tui.system.processes import LINUX, content
+from fleet_tui.system.proc import LINUX
+from fleet_tui.system.processes import content
 
 
 def boot_id() -> str:

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import functools
 import os
-import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
-LINUX = sys.platform == "linux"
+from fleet_tui.system.proc import LINUX, ProcStats, head, read_stats
+
 PAGE = os.sysconf("SC_PAGE_SIZE")
 _TICKS = os.sysconf("SC_CLK_TCK")
 _PR_SET_CHILD_SUBREAPER = 36
@@ -68,19 +68,19 @@ def snapshot(*, portable: bool = not LINUX) -> dict[int, Process]:
         from fleet_tui.system import psutil_table
 
         return psutil_table.snapshot()
-    table: dict[int, Process] = {}
-    for name in os.listdir("/proc"):  # noqa: PTH208 - a path object per process would double the cost
-        if name.isdecimal():
-            process = _read(name)
-            if process is not None:
-                table[process.pid] = process
-    return table
+    return parse(read_stats())
+
+
+def parse(stats: ProcStats) -> dict[int, Process]:
+    """The processes that were there when these files were read."""
+    found = (_parse(pid, text) for pid, text in stats.texts.items())
+    return {process.pid: process for process in found if process is not None}
 
 
 def look_up(pid: int) -> Process | None:
     """One process as it is now; None if there is none."""
     if LINUX:
-        return _read(str(pid))
+        return _parse(str(pid), head(f"/proc/{pid}/stat"))
     from fleet_tui.system import psutil_table
 
     return psutil_table.look_up(pid)
@@ -153,8 +153,7 @@ def _prctl() -> Any:
     return ctypes.CDLL(None, use_errno=True).prctl
 
 
-def _read(pid: str) -> Process | None:
-    data = head(f"/proc/{pid}/stat")
+def _parse(pid: str, data: bytes) -> Process | None:
     # The name is in parentheses and may contain parentheses and spaces.
     fields = data[data.rfind(b")") + 2 :].split(None, 22)
     if len(fields) < 22:
@@ -179,7 +178,7 @@ def open_descriptors(pid: int) -> Iterable[tuple[str, str]]:
     """Numbers and targets of open files."""
     folder = f"/proc/{pid}/fd"
     try:
-        names = os.listdir(folder)  # noqa: PTH208 - as in snapshot
+        names = os.listdir(folder)  # noqa: PTH208 - as in proc
     except OSError:
         return
     for name in names:
@@ -193,7 +192,7 @@ def children_of_ours() -> list[int] | None:
     """This process's children, unreaped ones included; None if the system has no such list."""
     found: list[int] = []
     try:
-        for thread in os.listdir("/proc/self/task"):  # noqa: PTH208 - as in snapshot
+        for thread in os.listdir("/proc/self/task"):  # noqa: PTH208 - as in proc
             path = f"/proc/self/task/{thread}/children"
             with open(path, "rb", buffering=0) as file:  # noqa: PTH123 - loading pathlib is not for keepers
                 found += [int(pid) for pid in file.read().split()]
@@ -208,7 +207,7 @@ def children_of_process(pid: int) -> list[int] | None:
         return children_of_ours()
     found: list[int] = []
     try:
-        for thread in os.listdir(f"/proc/{pid}/task"):  # noqa: PTH208 - as in snapshot
+        for thread in os.listdir(f"/proc/{pid}/task"):  # noqa: PTH208 - as in proc
             found += [int(one) for one in content(f"/proc/{pid}/task/{thread}/children").split()]
     except OSError:
         return []
@@ -222,25 +221,11 @@ def environment(pid: int) -> list[bytes]:
 
         return psutil_table.environment(pid)
     try:
-        if os.stat(f"/proc/{pid}").st_uid != os.getuid():  # noqa: PTH116 - as in snapshot
+        if os.stat(f"/proc/{pid}").st_uid != os.getuid():  # noqa: PTH116 - as in proc
             return []
     except OSError:
         return []
     return content(f"/proc/{pid}/environ").split(b"\0")
-
-
-def head(path: str) -> bytes:
-    """Up to 4096 bytes of a file of `/proc` in one read; empty if it cannot be read."""
-    try:
-        handle = os.open(path, os.O_RDONLY)
-    except OSError:
-        return b""
-    try:
-        return os.read(handle, 4096)
-    except OSError:
-        return b""
-    finally:
-        os.close(handle)
 
 
 def content(path: str) -> bytes:

@@ -13,7 +13,8 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 
 from fleet_tui.fast_dataclasses import dataclass, field
 from fleet_tui.models import Usage
-from fleet_tui.system.processes import LINUX, PAGE, Process, children_of, head, snapshot
+from fleet_tui.system.proc import LINUX, ProcStats, head
+from fleet_tui.system.processes import PAGE, Process, children_of, parse, snapshot
 
 SHORTEST = 0.001
 """Seconds between two passes that are needed to compute CPU use."""
@@ -111,9 +112,9 @@ class Sampler:
         self._machine: Machine | None = None
         self._most = 100.0 * (os.cpu_count() or 1)
 
-    def prime(self) -> None:
-        """Take a first pass without agents, so that the next sample has something to compare with."""
-        self._last = self._look()
+    def prime(self, first: ProcStats | None = None) -> None:
+        """Take a first pass without agents, or one that was read earlier, for the next sample to compare with."""
+        self._last = self._look() if first is None else _Pass(parse(first), first.at)
 
     def sample(self, roots: Mapping[str, int], *, spare: Collection[int] = ()) -> dict[str, Usage]:
         """Usage of each agent, by its keeper's pid; agents whose keeper is gone are left out.

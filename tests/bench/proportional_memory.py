@@ -6,7 +6,8 @@ from collections.abc import Iterable
 
 import psutil
 
-from fleet_tui.system.processes import LINUX, content
+from fleet_tui.system.proc import LINUX
+from fleet_tui.system.processes import content
 
 
 def pss(pids: Iterable[int]) -> int:

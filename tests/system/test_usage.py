@@ -13,7 +13,7 @@ from itertools import count
 import pytest
 
 from fleet_tui.models import Usage
-from fleet_tui.system import usage
+from fleet_tui.system import proc, usage
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="compares with /proc")
 
@@ -131,6 +131,26 @@ stay()
 
     assert seconds(samples.sample({"a": tree.pid})["a"]) == pytest.approx(0.24, abs=ROUGHLY)
     assert seconds(samples.sample({"a": tree.pid})["a"]) == pytest.approx(0.0, abs=0.02)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+def test_a_first_pass_may_have_been_read_before_there_was_a_sampler(grow: Grow) -> None:
+    tree = grow("""
+def program():
+    burn(0.06)
+    tell()
+    burn(0.12)
+    tell()
+    stay()
+child(program, session=True)
+stay()
+""")
+    first = proc.read_stats()
+    tree.go_on()
+    samples = usage.Sampler(clock=lambda: first.at + 1)
+    samples.prime(first)
+
+    assert seconds(samples.sample({"a": tree.pid})["a"]) == pytest.approx(0.12, abs=ROUGHLY)
 
 
 @pytest.mark.slow
