@@ -15,6 +15,7 @@ from fleet_tui.fleet.project_info import ProjectInfo
 from fleet_tui.models import FleetState, Status
 from fleet_tui.tui import keys
 from fleet_tui.tui.dashboard.screen import Dashboard
+from fleet_tui.tui.dialogs.answer import AnswerDialog
 from fleet_tui.tui.dialogs.confirm import Confirm, ConfirmInput
 from fleet_tui.tui.dialogs.fan_out import FanOutDialog
 from fleet_tui.tui.dialogs.help import HelpDialog
@@ -117,6 +118,26 @@ def test_filtering_narrows_the_list_and_escape_widens_it() -> None:
         assert len(dashboard.view.listed) == 7
         await pilot.press("w")
         assert [agent.name for agent in dashboard.view.listed] == ["refactor-auth-B"]
+
+    on_stage(go)
+
+
+def test_keys_do_nothing_to_an_agent_that_the_filter_hides_but_its_question_is_answered() -> None:
+    async def go(app: StageApp, pilot: Pilot[None]) -> None:
+        dashboard = app.dashboard
+        await pilot.press("slash", *"zzz", "enter", "X")
+        assert "no agent selected" in said(app)
+        await pilot.press("X", "enter", "L", "e")
+        assert not app.worker.asked
+        assert app.screen is dashboard
+        assert dashboard.view.typing == ""
+        await pilot.press("a")
+        await until(pilot, lambda: isinstance(app.screen, AnswerDialog))
+        await pilot.press("enter")
+        await until(pilot, lambda: dashboard.view.typing != "")
+        agent = dashboard.view.agent
+        assert agent is not None
+        assert agent.status is Status.BLOCKED
 
     on_stage(go)
 

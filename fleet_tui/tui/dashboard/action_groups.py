@@ -92,8 +92,8 @@ class ActionGroups:
             requests,
             prompts,
             kept,
-            type_to_selected=self.typing.type,
-            explain=self.agent.why,
+            type_to=self.typing.begin,
+            explain=self.agent.explain,
             beside_selected=self._beside_selected,
         )
 

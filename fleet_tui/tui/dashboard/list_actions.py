@@ -82,7 +82,8 @@ class ListActions:
     # ── what is shown ───────────────────────────────────────────────────────────────────────────────────────────
 
     def fold(self) -> None:
-        agent = self._view.agent
+        """Fold the batch of the selected agent, or unfold it if that hides the agent."""
+        agent = self._view.by_id(self._view.selected)
         if agent is not None and self._view.shown.order == "batch":
             self._view.toggle_fold((agent.project, agent.batch))
 

@@ -182,11 +182,12 @@ class Dashboard(ErrorBoundary, Screen[None]):
     def _show_detail(self, now: float) -> None:
         agent = self.view.agent
         self.query_one(Detail).show(agent, self.view.live, now)
-        if agent is not None:
+        frame = self.query_one("#detail", Frame)
+        if agent is None:
+            frame.title(())
+        else:
             profile = clean(agent.profile.rsplit("/", 1)[-1])
-            self.query_one("#detail", Frame).title(
-                ((clean(agent.name), "bold foreground"),), ((profile, "muted"),)
-            )
+            frame.title(((clean(agent.name), "bold foreground"),), ((profile, "muted"),))
 
     def _show_panes(self, now: float, moving: frozenset[str]) -> None:
         keymap, view = self.keymap, self.view
