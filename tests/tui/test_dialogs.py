@@ -18,6 +18,7 @@ from fleet_tui.programs.prompt_text import TextRule
 from fleet_tui.tui.dialogs.answer import AnswerDialog, touched
 from fleet_tui.tui.dialogs.fan_out_preview import FanOut, Preview
 from fleet_tui.tui.dialogs.help import AllKeys
+from fleet_tui.tui.dialogs.logs import LogView
 from fleet_tui.tui.dialogs.progress import ProgressDialog
 from fleet_tui.tui.dialogs.prompt import PromptDialog
 from fleet_tui.tui.dialogs.why import WhyDialog
@@ -306,3 +307,23 @@ def test_an_ordinary_prompt_asks_for_no_rules_and_is_no_command() -> None:
         assert app.worker.asked[-1][3] == {"now": False}
 
     on_stage(go)
+
+
+def test_long_lines_of_a_log_are_folded_searched_and_left_with_a_key_that_the_footer_names() -> None:
+    long = f"begin {'x' * 100} needle {'y' * 100} end"
+
+    async def go(app: StageApp, pilot: Pilot[None]) -> None:
+        app.worker.known["logs"] = ["first", *["more"] * 40, long, "last 数" * 20]
+        await pilot.press("L")
+        await until(pilot, lambda: "43 of 43" in text_of(app))
+        shown = text_of(app)
+        assert "y end" in shown
+        assert shown.count("数") == 20
+        assert "esc back" in shown
+        await pilot.press("g", "slash", *"first", "enter", "slash", *"needle", "enter")
+        await until(pilot, lambda: "needle" in text_of(app))
+        view = app.screen.query_one(LogView)
+        marked = [text for line in view.lines(*view.size) for text, role in line if "reverse" in role]
+        assert "".join(marked) == "needle"
+
+    on_stage(go, size=(80, 24))
