@@ -327,3 +327,16 @@ def test_long_lines_of_a_log_are_folded_searched_and_left_with_a_key_that_the_fo
         assert "".join(marked) == "needle"
 
     on_stage(go, size=(80, 24))
+
+
+def test_lines_of_a_long_command_begin_below_each_other_in_the_explanation_of_a_status() -> None:
+    agent = replace(fleet_states.agent("a", Status.IDLE, batch="b"), argv=("program", *["word"] * 30))
+
+    async def go(app: StageApp, pilot: Pilot[None]) -> None:
+        await pilot.press("e")
+        await until(pilot, lambda: isinstance(app.screen, WhyDialog) and "runs" in text_of(app))
+        lines = text_of(app).split("\n")
+        first = next(row for row, line in enumerate(lines) if "runs  " in line)
+        assert lines[first + 1].index("word") == lines[first].index("program")
+
+    on_stage(go, state=FleetState((agent,), ()))
