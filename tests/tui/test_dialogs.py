@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from rich.cells import cell_len
+from textual.command import CommandList
 from textual.content import Content
 from textual.pilot import Pilot
 from textual.widgets import Label, Static
@@ -19,6 +20,7 @@ from fleet_tui.tui.dialogs.answer import AnswerDialog, touched
 from fleet_tui.tui.dialogs.fan_out_preview import FanOut, Preview
 from fleet_tui.tui.dialogs.help import AllKeys
 from fleet_tui.tui.dialogs.logs import LogView
+from fleet_tui.tui.dialogs.new_agents import NewAgentDialog
 from fleet_tui.tui.dialogs.progress import ProgressDialog
 from fleet_tui.tui.dialogs.prompt import PromptDialog
 from fleet_tui.tui.dialogs.why import WhyDialog
@@ -340,3 +342,31 @@ def test_lines_of_a_long_command_begin_below_each_other_in_the_explanation_of_a_
         assert lines[first + 1].index("word") == lines[first].index("program")
 
     on_stage(go, state=FleetState((agent,), ()))
+
+
+@pytest.mark.slow
+def test_placeholders_are_readable_in_sixteen_colors() -> None:
+    async def go(app: StageApp, pilot: Pilot[None]) -> None:
+        app.theme = "ansi-dark"
+        await pilot.press("n")
+        await until(pilot, lambda: isinstance(app.screen, NewAgentDialog))
+        style = app.screen.query_one("#name").get_component_rich_style("input--placeholder")
+        assert style.dim
+        assert style.color is not None
+        assert style.color.is_default, "a dark gray that is dim as well is black"
+
+    on_stage(go)
+
+
+@pytest.mark.slow
+def test_the_selected_command_of_the_palette_has_a_shape_of_its_own_in_sixteen_colors() -> None:
+    async def go(app: StageApp, pilot: Pilot[None]) -> None:
+        app.theme = "ansi-dark"
+        await pilot.press("colon")
+        await until(pilot, lambda: app.screen.query(CommandList) and "previous agent" in text_of(app))
+        commands = app.screen.query_one(CommandList)
+        selected = commands.get_visual_style("option-list--option", "option-list--option-highlighted")
+        assert selected.underline
+        assert not commands.get_visual_style("option-list--option").underline
+
+    on_stage(go)
