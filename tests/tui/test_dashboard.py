@@ -340,6 +340,18 @@ def test_two_batches_of_one_name_are_distinguished_by_their_ids_when_agents_are_
     on_stage(offers((seek, "other")), FleetState((*made, killed), ()))
 
 
+def test_a_muted_batch_is_called_by_its_name_in_the_list() -> None:
+    agents = tuple(
+        fleet_states.agent(name, Status.IDLE, batch="261118-cpkc") for name in ("login-A", "login-B")
+    )
+
+    async def go(app: StageApp, pilot: Pilot[None]) -> None:
+        await pilot.press("N")
+        assert "notices of login are muted until you quit" in said(app)
+
+    on_stage(go, FleetState(agents, ()))
+
+
 def test_batches_are_folded_and_unfolded_and_a_fork_is_asked_for_by_name() -> None:
     async def go(app: StageApp, pilot: Pilot[None]) -> None:
         dashboard = app.dashboard

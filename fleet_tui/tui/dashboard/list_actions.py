@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from fleet_tui import selection
 from fleet_tui.faces.wording import STATUS_LOOKS
 from fleet_tui.models import Agent, Status
 from fleet_tui.tui.dashboard.display import Display
@@ -97,9 +98,10 @@ class ListActions:
         """Mute the notices of the selected batch until the dashboard is left, or unmute them."""
         agent = self._view.agent
         if agent is not None:
-            is_muted = self._view.toggle_mute((agent.project, agent.batch))
-            now = "muted until you quit" if is_muted else "on again"
-            self._display.notify(f"notices of {clean(agent.batch)} are {now}")
+            batch = (agent.project, agent.batch)
+            name = selection.batch_names(self._view.state.agents)[batch]
+            now = "muted until you quit" if self._view.toggle_mute(batch) else "on again"
+            self._display.notify(f"notices of {clean(name)} are {now}")
 
     def toggle_order(self) -> None:
         self._view.set_order("need" if self._view.shown.order == "batch" else "batch")
