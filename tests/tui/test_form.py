@@ -300,6 +300,21 @@ def test_profiles_are_filtered_by_typing_and_those_hidden_still_count() -> None:
     on_stage(go)
 
 
+def test_a_profile_that_counts_is_named_when_it_is_scrolled_out_of_view() -> None:
+    async def go(app: StageApp, pilot: Pilot[None]) -> None:
+        app.worker.known["project_info"] = MANY
+        await pilot.press("f")
+        mix = app.screen.query_one(ProfileMix)
+        await until(pilot, lambda: len(mix.found) == 10)
+        mix.focus()
+        await pilot.press(*["down"] * 9, "2")
+        assert "also agentb 3  ▴" in rows_of(app)[0]
+        await pilot.press(*["up"] * 9)
+        assert "also gemini 2  ▾" in rows_of(app)[0]
+
+    on_stage(go, size=(80, 20))
+
+
 def test_the_numbers_of_profiles_can_be_clicked() -> None:
     async def go(app: StageApp, pilot: Pilot[None]) -> None:
         await pilot.press("f")
