@@ -218,6 +218,16 @@ def test_the_list_is_made_wider_by_keys_and_by_dragging_its_edge() -> None:
     on_stage(go)
 
 
+def test_the_width_of_the_list_is_not_changed_where_it_is_above_the_panes() -> None:
+    async def go(app: StageApp, pilot: Pilot[None]) -> None:
+        await pilot.press("less_than_sign")
+        assert "the list has the whole width" in said(app)
+        await pilot.resize_terminal(120, 40)
+        await until(pilot, lambda: app.dashboard.query_one("#side").outer_size.width == 44)
+
+    on_stage(go, size=(80, 24))
+
+
 @pytest.mark.parametrize(
     ("size", "panes", "is_stacked"),
     [
