@@ -333,7 +333,7 @@ def test_the_profile_of_a_new_agent_is_picked_from_a_list_or_any_command() -> No
     async def go(app: StageApp, pilot: Pilot[None]) -> None:
         app.worker.known["project_info"] = MANY
         await pilot.press("n")
-        await until(pilot, lambda: "agentb; or any other profile or command" in text_of(app))
+        await until(pilot, lambda: "agentb; or any profile or command" in text_of(app))
         app.screen.query_one("#profile", Input).focus()
         await pilot.press("down")
         await until(pilot, lambda: isinstance(app.screen, ProfilePicker))
@@ -360,7 +360,7 @@ def test_a_list_to_pick_from_says_how_much_of_it_is_out_of_view() -> None:
         )
         app.worker.known["project_info"] = replace(fleet_states.PLACE, programs=programs)
         await pilot.press("n")
-        await until(pilot, lambda: "or any other profile or command" in text_of(app))
+        await until(pilot, lambda: "or any profile or command" in text_of(app))
         app.screen.query_one("#profile", Input).focus()
         await pilot.press("down")
         await until(pilot, lambda: isinstance(app.screen, ProfilePicker))
