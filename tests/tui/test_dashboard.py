@@ -142,6 +142,22 @@ def test_keys_do_nothing_to_an_agent_that_the_filter_hides_but_its_question_is_a
     on_stage(go)
 
 
+def test_a_filter_that_hides_who_needs_you_is_cleared_by_the_key_that_goes_there() -> None:
+    async def go(app: StageApp, pilot: Pilot[None]) -> None:
+        dashboard = app.dashboard
+        await pilot.press("slash", *"bump", "enter", "right_square_bracket")
+        assert name(dashboard) == "refactor-auth-B"
+        assert "no agent needs you" not in said(app)
+        await pilot.pause()
+        assert dashboard.view.shown.filter.is_empty
+        assert not dashboard.has_class("filtering")
+        await pilot.press("slash", *"refactor", "enter", "g", "right_square_bracket")
+        assert name(dashboard) == "refactor-auth-B"
+        assert not dashboard.view.shown.filter.is_empty, "it hides nobody that is looked for"
+
+    on_stage(go)
+
+
 def test_marking_folding_and_ordering() -> None:
     async def go(app: StageApp, pilot: Pilot[None]) -> None:
         dashboard = app.dashboard

@@ -53,6 +53,7 @@ class ActionGroups:
         panes: int,
         run: Callable[[str, str], None],
         forget_hint: Callable[[], None],
+        clear_filter: Callable[[], None],
         drafts: FormDrafts,
     ) -> None:
         self._screen = screen
@@ -68,6 +69,7 @@ class ActionGroups:
             step_summary=self.away.step,
             agents_in_panes=self.layout.agents_in_panes,
             open_filter=self._open_filter,
+            clear_filter=clear_filter,
         )
         self.typing = TypingMode(
             view,

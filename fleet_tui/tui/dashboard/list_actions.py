@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from fleet_tui import selection
 from fleet_tui.faces.wording import STATUS_LOOKS
@@ -24,12 +24,14 @@ class ListActions:
         step_summary: Callable[[int], bool],
         agents_in_panes: Callable[[], list[Agent]],
         open_filter: Callable[[], None],
+        clear_filter: Callable[[], None],
     ) -> None:
         self._view = view
         self._display = display
         self._step_summary = step_summary
         self._agents_in_panes = agents_in_panes
         self._open_filter = open_filter
+        self._clear_filter = clear_filter
 
     # ── moving ──────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -55,25 +57,28 @@ class ListActions:
         """Go through an open summary first, then agents that wait for an answer, then those done or failed."""
         if self._step_summary(step):
             return True
-        self._unfold_needing()
-        if self._view.move(step, among=lambda agent: agent.status is Status.BLOCKED):
+        agents = self._view.state.agents
+        if self._show_next(step, [agent for agent in agents if agent.status is Status.BLOCKED]):
             return True
-        if self._view.move(step, among=lambda agent: agent.status in NEEDY):
+        if self._show_next(step, [agent for agent in agents if agent.status in NEEDY]):
             return True
         self._display.notify("no agent needs you")
         return False
 
     def select_next_counted(self, total: Status) -> None:
         """Select the next agent that the header counts as this status."""
-        agents = [one for one in self._view.state.agents if STATUS_LOOKS[one.status].total is total]
-        self._view.unfold(frozenset((agent.project, agent.batch) for agent in agents))
-        self._view.move(1, among=lambda agent: agent in agents)
-
-    def _unfold_needing(self) -> None:
         agents = self._view.state.agents
-        self._view.unfold(
-            frozenset((agent.project, agent.batch) for agent in agents if agent.status in NEEDY)
-        )
+        self._show_next(1, [agent for agent in agents if STATUS_LOOKS[agent.status].total is total])
+
+    def _show_next(self, step: int, agents: Sequence[Agent]) -> bool:
+        """Select the next of these agents: unfold their batches, and clear a filter that hides them all."""
+        if not agents:
+            return False
+        self._view.unfold(frozenset((agent.project, agent.batch) for agent in agents))
+        if not self._view.move(step, among=lambda agent: agent in agents):
+            self._clear_filter()
+            self._view.move(step, among=lambda agent: agent in agents)
+        return True
 
     def select_pane(self, number: int) -> None:
         agents = self._agents_in_panes()

@@ -92,6 +92,7 @@ class Dashboard(ErrorBoundary, Screen[None]):
             panes=panes,
             run=self.action_run,
             forget_hint=self.forget_hint,
+            clear_filter=self._clear_filter,
             drafts=drafts or FormDrafts(),
         )
         self._handlers = groups.handlers()
