@@ -158,6 +158,37 @@ def test_a_filter_that_hides_who_needs_you_is_cleared_by_the_key_that_goes_there
     on_stage(go)
 
 
+@pytest.mark.parametrize(
+    "key", ["h", "slash", *(pytest.param(key, marks=pytest.mark.slow) for key in ("w", "s", "O"))]
+)
+def test_keys_that_change_the_list_show_it_when_zoom_has_hidden_it(key: str) -> None:
+    async def go(app: StageApp, pilot: Pilot[None]) -> None:
+        dashboard = app.dashboard
+        await pilot.press("z")
+        assert dashboard.has_class("no-side")
+        await pilot.press(key)
+        assert not dashboard.has_class("no-side")
+        assert list(dashboard.query_one(PaneGrid).frames)
+
+    on_stage(go)
+
+
+def test_zoom_ends_when_its_agent_leaves_the_filtered_list() -> None:
+    async def go(app: StageApp, pilot: Pilot[None]) -> None:
+        dashboard = app.dashboard
+        await pilot.press("w", "z")
+        assert name(dashboard) == "refactor-auth-B"
+        dashboard.view.take_state(
+            fleet_states.with_status(fleet_states.SMALL, "refactor-auth-B", Status.WORKING)
+        )
+        await pilot.pause()
+        assert not dashboard.has_class("no-side")
+        await pilot.press("escape", "z", "X")
+        assert "X again: move to trash" in said(app), "the hint has no list to be below"
+
+    on_stage(go)
+
+
 def test_marking_folding_and_ordering() -> None:
     async def go(app: StageApp, pilot: Pilot[None]) -> None:
         dashboard = app.dashboard

@@ -68,6 +68,7 @@ class ActionGroups:
             display,
             step_summary=self.away.step,
             agents_in_panes=self.layout.agents_in_panes,
+            show_list=self.layout.show_list,
             open_filter=self._open_filter,
             clear_filter=clear_filter,
         )

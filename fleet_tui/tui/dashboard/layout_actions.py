@@ -122,6 +122,12 @@ class LayoutActions:
         self._body.set_class(not self._view.is_zoomed, "no-side")
         self._view.zoom(not self._view.is_zoomed)
 
+    def show_list(self) -> None:
+        """Bring back the list that zoom, or a key, has hidden."""
+        if self._body.has_class("no-side"):
+            self._body.remove_class("no-side")
+            self._view.zoom(False)
+
     def toggle_list(self) -> None:
         self._body.toggle_class("no-side")
 

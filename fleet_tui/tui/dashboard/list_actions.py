@@ -23,6 +23,7 @@ class ListActions:
         *,
         step_summary: Callable[[int], bool],
         agents_in_panes: Callable[[], list[Agent]],
+        show_list: Callable[[], None],
         open_filter: Callable[[], None],
         clear_filter: Callable[[], None],
     ) -> None:
@@ -30,6 +31,7 @@ class ListActions:
         self._display = display
         self._step_summary = step_summary
         self._agents_in_panes = agents_in_panes
+        self._show_list = show_list
         self._open_filter = open_filter
         self._clear_filter = clear_filter
 
@@ -85,18 +87,21 @@ class ListActions:
         if number <= len(agents):
             self._view.select(agents[number - 1].id)
 
-    # ── what is shown ───────────────────────────────────────────────────────────────────────────────────────────
+    # ── what the list shows, so it is shown first ───────────────────────────────────────────────────────────────
 
     def fold(self) -> None:
         """Fold the batch of the selected agent, or unfold it if that hides the agent."""
+        self._show_list()
         agent = self._view.by_id(self._view.selected)
         if agent is not None and self._view.shown.order == "batch":
             self._view.toggle_fold((agent.project, agent.batch))
 
     def unfold_all(self) -> None:
+        self._show_list()
         self._view.unfold()
 
     def mark(self) -> None:
+        self._show_list()
         self._view.toggle_mark()
 
     def mute(self) -> None:
@@ -109,14 +114,17 @@ class ListActions:
             self._display.notify(f"notices of {clean(name)} are {now}")
 
     def toggle_order(self) -> None:
+        self._show_list()
         self._view.set_order("need" if self._view.shown.order == "batch" else "batch")
 
     def filter(self) -> None:
         if self._has_any():
+            self._show_list()
             self._open_filter()
 
     def toggle_needing_only(self) -> None:
         if self._has_any():
+            self._show_list()
             self._view.toggle_needing_only()
 
     def _has_any(self) -> bool:
