@@ -258,7 +258,7 @@ def shown_on(
     asyncio.run(run())
 
 
-MADE_OF = {"ErrorBoundary", "LineView", "Dialog", "Form", "Scrolled"}
+MADE_OF = {"ErrorBoundary", "LineView", "Dialog", "Form", "PickerField", "Scrolled"}
 UNSEEN = {
     "KeyColumns": "our own words only",
     "AllKeys": "our own words only",
