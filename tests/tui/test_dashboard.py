@@ -13,6 +13,7 @@ from fleet_tui.faces.live import LiveData
 from fleet_tui.models import FleetState, Status
 from fleet_tui.tui import keys
 from fleet_tui.tui.dashboard.screen import Dashboard
+from fleet_tui.tui.dialogs.answer import AnswerDialog
 from fleet_tui.tui.dialogs.confirm import Confirm, ConfirmInput
 from fleet_tui.tui.dialogs.fan_out import FanOutDialog
 from fleet_tui.tui.dialogs.help import HelpDialog
@@ -98,6 +99,73 @@ def test_filtering_narrows_the_list_and_escape_widens_it() -> None:
     run_dashboard(go)
 
 
+def test_keys_do_nothing_to_an_agent_that_the_filter_hides_but_its_question_is_answered() -> None:
+    async def go(app: StageApp, pilot: Pilot[None]) -> None:
+        dashboard = app.dashboard
+        await pilot.press("slash", *"zzz", "enter", "X")
+        assert "no agent selected" in said(app)
+        await pilot.press("X", "enter", "L", "e")
+        assert not app.worker.asked
+        assert app.screen is dashboard
+        assert dashboard.view.typing == ""
+        await pilot.press("a")
+        await until(pilot, lambda: isinstance(app.screen, AnswerDialog))
+        await pilot.press("enter")
+        await until(pilot, lambda: dashboard.view.typing != "")
+        agent = dashboard.view.agent
+        assert agent is not None
+        assert agent.status is Status.BLOCKED
+
+    run_dashboard(go)
+
+
+def test_a_filter_that_hides_who_needs_you_is_cleared_by_the_key_that_goes_there() -> None:
+    async def go(app: StageApp, pilot: Pilot[None]) -> None:
+        dashboard = app.dashboard
+        await pilot.press("slash", *"bump", "enter", "right_square_bracket")
+        assert name(dashboard) == "refactor-auth-B"
+        assert "no agent needs you" not in said(app)
+        await pilot.pause()
+        assert dashboard.view.shown.filter.is_empty
+        assert not dashboard.has_class("filtering")
+        await pilot.press("slash", *"refactor", "enter", "g", "right_square_bracket")
+        assert name(dashboard) == "refactor-auth-B"
+        assert not dashboard.view.shown.filter.is_empty, "it hides nobody that is looked for"
+
+    run_dashboard(go)
+
+
+@pytest.mark.parametrize(
+    "key", ["h", "slash", *(pytest.param(key, marks=pytest.mark.slow) for key in ("w", "s", "O"))]
+)
+def test_keys_that_change_the_list_show_it_when_zoom_has_hidden_it(key: str) -> None:
+    async def go(app: StageApp, pilot: Pilot[None]) -> None:
+        dashboard = app.dashboard
+        await pilot.press("z")
+        assert dashboard.has_class("no-side")
+        await pilot.press(key)
+        assert not dashboard.has_class("no-side")
+        assert list(dashboard.query_one(PaneGrid).frames)
+
+    run_dashboard(go)
+
+
+def test_zoom_ends_when_its_agent_leaves_the_filtered_list() -> None:
+    async def go(app: StageApp, pilot: Pilot[None]) -> None:
+        dashboard = app.dashboard
+        await pilot.press("w", "z")
+        assert name(dashboard) == "refactor-auth-B"
+        dashboard.view.take_state(
+            fleet_states.with_status(fleet_states.SMALL, "refactor-auth-B", Status.WORKING)
+        )
+        await pilot.pause()
+        assert not dashboard.has_class("no-side")
+        await pilot.press("escape", "z", "X")
+        assert "X again: move to trash" in said(app), "the hint has no list to be below"
+
+    run_dashboard(go)
+
+
 def test_marking_folding_and_ordering() -> None:
     async def go(app: StageApp, pilot: Pilot[None]) -> None:
         dashboard = app.dashboard
@@ -172,6 +240,16 @@ def test_the_list_is_made_wider_by_keys_and_by_dragging_its_edge() -> None:
         assert side.outer_size.width == 60
 
     run_dashboard(go)
+
+
+def test_the_width_of_the_list_is_not_changed_where_it_is_above_the_panes() -> None:
+    async def go(app: StageApp, pilot: Pilot[None]) -> None:
+        await pilot.press("less_than_sign")
+        assert "the list has the whole width" in said(app)
+        await pilot.resize_terminal(120, 40)
+        await until(pilot, lambda: app.dashboard.query_one("#side").outer_size.width == 44)
+
+    run_dashboard(go, size=(80, 24))
 
 
 @pytest.mark.parametrize(
@@ -294,6 +372,18 @@ def test_two_batches_of_one_name_are_distinguished_by_their_ids_when_agents_are_
     run_dashboard(offers(("g", "wk")), FleetState((*made, killed), ()))
     seek = ("slash", *"s:killed", "enter", "g")
     run_dashboard(offers((seek, "other")), FleetState((*made, killed), ()))
+
+
+def test_a_muted_batch_is_called_by_its_name_in_the_list() -> None:
+    agents = tuple(
+        fleet_states.agent(name, Status.IDLE, batch="261118-cpkc") for name in ("login-A", "login-B")
+    )
+
+    async def go(app: StageApp, pilot: Pilot[None]) -> None:
+        await pilot.press("N")
+        assert "notices of login are muted until you quit" in said(app)
+
+    run_dashboard(go, FleetState(agents, ()))
 
 
 def test_batches_are_folded_and_unfolded_and_a_fork_is_asked_for_by_name() -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from rich.cells import cell_len
+from textual.command import CommandList
 from textual.content import Content
 from textual.pilot import Pilot
 from textual.widgets import Label, Static
@@ -18,6 +19,8 @@ from fleet_tui.programs.prompt_text import TextRule
 from fleet_tui.tui.dialogs.answer import AnswerDialog, touched
 from fleet_tui.tui.dialogs.fan_out_preview import FanOut, Preview
 from fleet_tui.tui.dialogs.help import AllKeys
+from fleet_tui.tui.dialogs.logs import LogView
+from fleet_tui.tui.dialogs.new_agents import NewAgentDialog
 from fleet_tui.tui.dialogs.progress import ProgressDialog
 from fleet_tui.tui.dialogs.prompt import PromptDialog
 from fleet_tui.tui.dialogs.why import WhyDialog
@@ -303,5 +306,66 @@ def test_an_ordinary_prompt_asks_for_no_rules_and_is_no_command() -> None:
         await until(pilot, lambda: bool(app.worker.asked))
         assert [asked[0] for asked in app.worker.asked] == ["prompts.deliver"]
         assert app.worker.asked[-1][3] == {"now": False}
+
+    run_dashboard(go)
+
+
+def test_long_lines_of_a_log_are_folded_searched_and_left_with_a_key_that_the_footer_names() -> None:
+    long = f"begin {'x' * 100} needle {'y' * 100} end"
+
+    async def go(app: StageApp, pilot: Pilot[None]) -> None:
+        app.worker.known["logs"] = ["first", *["more"] * 40, long, "last 数" * 20]
+        await pilot.press("L")
+        await until(pilot, lambda: "43 of 43" in text_of(app))
+        shown = text_of(app)
+        assert "y end" in shown
+        assert shown.count("数") == 20
+        assert "esc back" in shown
+        await pilot.press("g", "slash", *"first", "enter", "slash", *"needle", "enter")
+        await until(pilot, lambda: "needle" in text_of(app))
+        view = app.screen.query_one(LogView)
+        marked = [text for line in view.lines(*view.size) for text, role in line if "reverse" in role]
+        assert "".join(marked) == "needle"
+
+    run_dashboard(go, size=(80, 24))
+
+
+def test_lines_of_a_long_command_begin_below_each_other_in_the_explanation_of_a_status() -> None:
+    agent = replace(fleet_states.agent("a", Status.IDLE, batch="b"), argv=("program", *["word"] * 30))
+
+    async def go(app: StageApp, pilot: Pilot[None]) -> None:
+        await pilot.press("e")
+        await until(pilot, lambda: isinstance(app.screen, WhyDialog) and "runs" in text_of(app))
+        lines = text_of(app).split("\n")
+        first = next(row for row, line in enumerate(lines) if "runs  " in line)
+        assert lines[first + 1].index("word") == lines[first].index("program")
+
+    run_dashboard(go, state=FleetState((agent,), ()))
+
+
+@pytest.mark.slow
+def test_placeholders_are_readable_in_sixteen_colors() -> None:
+    async def go(app: StageApp, pilot: Pilot[None]) -> None:
+        app.theme = "ansi-dark"
+        await pilot.press("n")
+        await until(pilot, lambda: isinstance(app.screen, NewAgentDialog))
+        style = app.screen.query_one("#name").get_component_rich_style("input--placeholder")
+        assert style.dim
+        assert style.color is not None
+        assert style.color.is_default, "a dark gray that is dim as well is black"
+
+    run_dashboard(go)
+
+
+@pytest.mark.slow
+def test_the_selected_command_of_the_palette_has_a_shape_of_its_own_in_sixteen_colors() -> None:
+    async def go(app: StageApp, pilot: Pilot[None]) -> None:
+        app.theme = "ansi-dark"
+        await pilot.press("colon")
+        await until(pilot, lambda: app.screen.query(CommandList) and "previous agent" in text_of(app))
+        commands = app.screen.query_one(CommandList)
+        selected = commands.get_visual_style("option-list--option", "option-list--option-highlighted")
+        assert selected.underline
+        assert not commands.get_visual_style("option-list--option").underline
 
     run_dashboard(go)

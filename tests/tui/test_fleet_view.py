@@ -77,6 +77,29 @@ def test_a_filter_narrows_the_list_and_targets_are_the_marked_agents_or_the_sele
     assert [agent.id for agent in there.targets] == list(there.marked)
 
 
+def test_keys_act_on_no_agent_that_a_filter_or_a_folded_batch_hides() -> None:
+    there = view()
+    selected = there.selected
+    there.filter("no agent is called this")
+    assert (there.agent, there.targets) == (None, [])
+    there.type_to(selected)
+    assert there.agent is there.by_id(selected)
+    there.type_to("")
+    there.clear_filter()
+    assert there.targets == [there.by_id(selected)]
+    for agent in there.listed:
+        if (agent.project, agent.batch) not in there.shown.folded:
+            there.toggle_fold((agent.project, agent.batch))
+    assert there.targets == []
+
+
+def test_a_pinned_agent_stays_selected_when_its_batch_is_folded() -> None:
+    there = view()
+    there.toggle_pin()
+    there.filter("no agent is called this")
+    assert there.targets == [there.by_id(there.selected)]
+
+
 def test_an_empty_fleet_has_no_agent() -> None:
     there = FleetView(FleetState((), ()))
     there.keep_selection()

@@ -300,6 +300,21 @@ def test_profiles_are_filtered_by_typing_and_those_hidden_still_count() -> None:
     run_dashboard(go)
 
 
+def test_a_profile_that_counts_is_named_when_it_is_scrolled_out_of_view() -> None:
+    async def go(app: StageApp, pilot: Pilot[None]) -> None:
+        app.worker.known["project_info"] = MANY
+        await pilot.press("f")
+        mix = app.screen.query_one(ProfileMix)
+        await until(pilot, lambda: len(mix.found) == 10)
+        mix.focus()
+        await pilot.press(*["down"] * 9, "2")
+        assert "also agentb 3  ▴" in rows_of(app)[0]
+        await pilot.press(*["up"] * 9)
+        assert "also gemini 2  ▾" in rows_of(app)[0]
+
+    run_dashboard(go, size=(80, 20))
+
+
 def test_the_numbers_of_profiles_can_be_clicked() -> None:
     async def go(app: StageApp, pilot: Pilot[None]) -> None:
         await pilot.press("f")
@@ -318,7 +333,7 @@ def test_the_profile_of_a_new_agent_is_picked_from_a_list_or_any_command() -> No
     async def go(app: StageApp, pilot: Pilot[None]) -> None:
         app.worker.known["project_info"] = MANY
         await pilot.press("n")
-        await until(pilot, lambda: "agentb; or any other profile or command" in text_of(app))
+        await until(pilot, lambda: "agentb; or any profile or command" in text_of(app))
         app.screen.query_one("#profile", Input).focus()
         await pilot.press("down")
         await until(pilot, lambda: isinstance(app.screen, ProfilePicker))
@@ -345,7 +360,7 @@ def test_a_list_to_pick_from_says_how_much_of_it_is_out_of_view() -> None:
         )
         app.worker.known["project_info"] = replace(fleet_states.PLACE, programs=programs)
         await pilot.press("n")
-        await until(pilot, lambda: "or any other profile or command" in text_of(app))
+        await until(pilot, lambda: "or any profile or command" in text_of(app))
         app.screen.query_one("#profile", Input).focus()
         await pilot.press("down")
         await until(pilot, lambda: isinstance(app.screen, ProfilePicker))

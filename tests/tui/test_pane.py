@@ -215,14 +215,21 @@ def test_the_mouse_goes_to_a_program_that_asked_and_the_wheel_scrolls_the_others
 Acts = Callable[[PanesApp, "Pilot[None]"], Awaitable[None]]
 
 
-def play(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, agents: list[str], acts: Acts) -> None:
+def play(
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    agents: list[str],
+    acts: Acts,
+    *,
+    size: tuple[int, int] = (100, 30),
+) -> None:
     """Run the little dashboard in this process and act on it."""
     (tmp_path / "fleet-tui").symlink_to(tmp_path / "state")
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
 
     async def run() -> None:
         app = PanesApp([agent(name) for name in agents])
-        async with app.run_test(size=(100, 30)):
+        async with app.run_test(size=size):
             keyboard = Keyboard(app)
             await keyboard.pause()
             await acts(app, keyboard)
@@ -301,6 +308,28 @@ def test_copy_mode_finds_selects_and_copies(tmp_path: Path, monkeypatch: pytest.
 
     with start_holder(tmp_path, shell(LINES.format(count=500)), cols=100, rows=29) as holder:
         play(monkeypatch, tmp_path, [holder.agent], acts)
+
+
+def test_paging_shows_no_empty_rows_below_the_screen_and_nothing_where_there_is_no_past(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def acts(app: PanesApp, pilot: Pilot[None]) -> None:
+        past, young = app.panes
+        await until(lambda: "the end" in text_of(past) and "the end" in text_of(young))
+        young.scrolling.scroll_pages(1)
+        assert not young.is_scrolled, "output would no longer be shown"
+        past.scrolling.scroll_pages(1)
+        await until(lambda: "line" in text_of(past))
+        past.scrolling.scroll_pages(-1)
+        assert not past.is_scrolled
+        assert "the end" in text_of(past)
+
+    cleared = "for i in $(seq 1 99); do echo line $i; done; printf '\\033[2J\\033[Hthe end'; exec sleep 1000"
+    with (
+        start_holder(tmp_path, shell(cleared), cols=100, rows=60) as past,
+        start_holder(tmp_path, shell("printf 'the end'; exec sleep 1000"), cols=100, rows=60) as young,
+    ):
+        play(monkeypatch, tmp_path, [past.agent, young.agent], acts, size=(100, 8))
 
 
 @pytest.mark.slow

@@ -53,6 +53,7 @@ class ActionGroups:
         panes: int,
         run: Callable[[str, str], None],
         forget_hint: Callable[[], None],
+        clear_filter: Callable[[], None],
         drafts: FormDrafts,
     ) -> None:
         self._screen = screen
@@ -67,7 +68,9 @@ class ActionGroups:
             display,
             step_summary=self.away.step,
             agents_in_panes=self.layout.agents_in_panes,
+            show_list=self.layout.show_list,
             open_filter=self._open_filter,
+            clear_filter=clear_filter,
         )
         self.typing = TypingMode(
             view,
@@ -92,8 +95,8 @@ class ActionGroups:
             requests,
             prompts,
             kept,
-            type_to_selected=self.typing.type,
-            explain=self.agent.why,
+            type_to=self.typing.begin,
+            explain=self.agent.explain,
             beside_selected=self._beside_selected,
         )
 

@@ -52,13 +52,19 @@ class AgentActions:
             self._seen.add(moment)
             self._requests.ask("", "mark_seen", [agent.id])
 
+    def _selected(self) -> Agent | None:
+        agent = self._view.agent
+        if agent is None:
+            self._display.warn("no agent selected")
+        return agent
+
     # ── looking ─────────────────────────────────────────────────────────────────────────────────────────────────
 
     def why(self) -> None:
-        agent = self._view.agent
-        if agent is None:
-            return
+        if agent := self._selected():
+            self.explain(agent)
 
+    def explain(self, agent: Agent) -> None:
         async def work() -> None:
             why: StatusExplanation = await self._requests.call("why", agent.id)
             self._display.open(
@@ -79,8 +85,7 @@ class AgentActions:
         )
 
     def logs(self) -> None:
-        agent = self._view.agent
-        if agent is not None:
+        if agent := self._selected():
             self._display.open(LogScreen(agent, self._read_log))
 
     async def _read_log(self, agent_id: str, count: int) -> list[str]:
@@ -90,21 +95,18 @@ class AgentActions:
     # ── other programs ──────────────────────────────────────────────────────────────────────────────────────────
 
     def attach(self) -> None:
-        agent = self._view.agent
-        if agent is not None:
+        if agent := self._selected():
             self._outside.run(lambda: [*FLEET, "attach", agent.id])
 
     def shell(self) -> None:
-        agent = self._view.agent
-        if agent is not None:
+        if agent := self._selected():
             leave = self._display.keymap.of("leave")
             self._outside.run(
                 lambda: shell_program.command(_shell(), clean(agent.name), leave), agent.worktree
             )
 
     def editor(self) -> None:
-        agent = self._view.agent
-        if agent is not None:
+        if agent := self._selected():
             self._outside.run(lambda: [*editor(), agent.worktree], agent.worktree)
 
     def copy_path(self) -> None:
@@ -114,17 +116,16 @@ class AgentActions:
         self._copy("branch", lambda agent: agent.branch)
 
     def _copy(self, what: str, of: Callable[[Agent], str]) -> None:
-        if self._view.agent is not None:
-            text = of(self._view.agent)
+        if agent := self._selected():
+            text = of(agent)
             self._display.app.copy_to_clipboard(text)
             self._display.notify(clean(text), title=f"copied the {what}", timeout=3)
 
     # ── names ───────────────────────────────────────────────────────────────────────────────────────────────────
 
     def rename(self) -> None:
-        agent = self._view.agent
+        agent = self._selected()
         if agent is None:
-            self._display.warn("no agent selected")
             return
 
         def rename(name: str) -> None:

@@ -76,8 +76,13 @@ class FleetView:
 
     @property
     def agent(self) -> Agent | None:
-        """The selected agent."""
-        return self.by_id(self.selected)
+        """The selected agent; None while a filter or a folded batch hides it, as keys act only on what is shown."""
+        is_shown = (
+            self.selected == self.typing
+            or self.selected in self.pinned
+            or any(agent.id == self.selected for agent in self.listed)
+        )
+        return self.by_id(self.selected) if is_shown else None
 
     @property
     def targets(self) -> list[Agent]:

@@ -91,13 +91,20 @@ class LayoutActions:
         return self._body.has_class("stacked")
 
     def widen_list(self) -> None:
-        self.set_list_width(self._body.query_one("#side").outer_size.width + SIDE_STEP)
+        self._change_width(SIDE_STEP)
 
     def narrow_list(self) -> None:
-        self.set_list_width(self._body.query_one("#side").outer_size.width - SIDE_STEP)
+        self._change_width(-SIDE_STEP)
+
+    def _change_width(self, step: int) -> None:
+        if self.is_stacked:
+            self._display.notify("the list has the whole width in a narrow terminal", timeout=3)
+        self.set_list_width(self._body.query_one("#side").outer_size.width + step)
 
     def set_list_width(self, width: int) -> None:
-        """Keep the list this wide from now on."""
+        """Keep the list this wide from now on; above the panes it has the whole width."""
+        if self.is_stacked:
+            return
         self._side_width = max(SIDE_LEAST, min(self._size.width - PANES_LEAST, width))
         self.arrange()
 
@@ -114,6 +121,12 @@ class LayoutActions:
     def toggle_zoom(self) -> None:
         self._body.set_class(not self._view.is_zoomed, "no-side")
         self._view.zoom(not self._view.is_zoomed)
+
+    def show_list(self) -> None:
+        """Bring back the list that zoom, or a key, has hidden."""
+        if self._body.has_class("no-side"):
+            self._body.remove_class("no-side")
+            self._view.zoom(False)
 
     def toggle_list(self) -> None:
         self._body.toggle_class("no-side")

@@ -32,8 +32,8 @@ class PromptActions:
         prompts: PromptHistory,
         drafts: DraftKeeper,
         *,
-        type_to_selected: Callable[[], None],
-        explain: Callable[[], None],
+        type_to: Callable[[Agent], None],
+        explain: Callable[[Agent], None],
         beside_selected: Callable[[], tuple[int, int]],
     ) -> None:
         self._view = view
@@ -41,7 +41,7 @@ class PromptActions:
         self._requests = requests
         self._prompts = prompts
         self._drafts = drafts
-        self._type_to_selected = type_to_selected
+        self._type_to = type_to
         self._explain = explain
         self._beside_selected = beside_selected
 
@@ -140,7 +140,7 @@ class PromptActions:
         view.select(agent.id)
         if agent.evidence is None or not agent.evidence.choices:
             # The choices are unknown: only the agent's own screen shows them.
-            self._type_to_selected()
+            self._type_to(agent)
             return
         self._display.after_refresh(lambda: self._open_answer(agent))
 
@@ -152,9 +152,9 @@ class PromptActions:
     def _answered(self, agent: Agent, chosen: tuple[str, str]) -> None:
         what, choice = chosen
         if what == OPEN:
-            self._type_to_selected()
+            self._type_to(agent)
         elif what == WHY:
-            self._explain()
+            self._explain(agent)
         elif what:
             self._requests.ask(
                 f"answered {clean(agent.name)}", "answer", agent.id, choice, shown=agent.evidence

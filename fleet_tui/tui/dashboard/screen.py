@@ -92,6 +92,7 @@ class Dashboard(ErrorBoundary, Screen[None]):
             panes=panes,
             run=self.action_run,
             forget_hint=self.forget_hint,
+            clear_filter=self._clear_filter,
             drafts=drafts or FormDrafts(),
         )
         self._handlers = groups.handlers()
@@ -182,11 +183,12 @@ class Dashboard(ErrorBoundary, Screen[None]):
     def _show_detail(self, now: float) -> None:
         agent = self.view.agent
         self.query_one(Detail).show(agent, self.view.live, now)
-        if agent is not None:
+        frame = self.query_one("#detail", Frame)
+        if agent is None:
+            frame.title(())
+        else:
             profile = clean(agent.profile.rsplit("/", 1)[-1])
-            self.query_one("#detail", Frame).title(
-                ((clean(agent.name), "bold foreground"),), ((profile, "muted"),)
-            )
+            frame.title(((clean(agent.name), "bold foreground"),), ((profile, "muted"),))
 
     def _show_panes(self, now: float, moving: frozenset[str]) -> None:
         keymap, view = self.keymap, self.view
@@ -242,6 +244,9 @@ class Dashboard(ErrorBoundary, Screen[None]):
         elif part == "rows":
             if self.is_mounted and self.groups.layout.is_stacked:
                 self.groups.layout.arrange()
+            if self.view.is_zoomed and self.view.agent is None:
+                # There is no pane to show: the list says why.
+                self.groups.layout.show_list()
             self.show()
         else:
             self.show()
@@ -284,10 +289,12 @@ class Dashboard(ErrorBoundary, Screen[None]):
     # ── what actions need of the widgets ────────────────────────────────────────────────────────────────────────
 
     def show_hint(self, hint: Line) -> None:
-        """Show one line at the bottom of the list, until something else happens."""
+        """Show one line at the bottom of the list, until something else happens; as a toast while the list is hidden."""
         self._hint = hint
         if self.is_mounted:
             self._show_list_edges()
+        if hint and self.has_class("no-side"):
+            self.notify("".join(text for text, _ in hint).removeprefix("! "), severity="warning", timeout=3)
 
     def forget_hint(self) -> None:
         """The next press of stop or kill is a first one again."""

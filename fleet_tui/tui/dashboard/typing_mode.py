@@ -7,6 +7,7 @@ from collections.abc import Callable
 from textual.timer import Timer
 from textual.widget import Widget
 
+from fleet_tui.models import Agent
 from fleet_tui.tui.actions import GROUPS, Action, in_context
 from fleet_tui.tui.dashboard.display import Display
 from fleet_tui.tui.dashboard.fleet_view import FleetView
@@ -54,7 +55,12 @@ class TypingMode:
         """Type to the selected agent."""
         agent = self._view.agent
         if agent is None:
-            return
+            self._display.warn("no agent selected")
+        else:
+            self.begin(agent)
+
+    def begin(self, agent: Agent) -> None:
+        """Type to this agent, if it is running."""
         if agent.has_ended:
             key = self._display.keymap.shown("revive")
             self._display.warn(f"{agent.name} has ended; {key} revives it")
@@ -160,7 +166,7 @@ class TypingMode:
 
     def go_on(self) -> None:
         """Keep typing, to the agent that is selected now."""
-        agent = self._view.agent
+        agent = self._view.by_id(self._view.selected)
         if agent is not None and not agent.has_ended:
             self.type_to(agent.id)
         else:

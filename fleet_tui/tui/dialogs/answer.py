@@ -14,7 +14,7 @@ from textual.widget import Widget
 from fleet_tui.faces.wording import word
 from fleet_tui.models import Agent, PermissionRequest
 from fleet_tui.quantities import age
-from fleet_tui.tui.dialogs.dialog import LOW, NARROW
+from fleet_tui.tui.dialogs.dialog import LOW, NARROW, fact
 from fleet_tui.tui.dialogs.draft_dialog import DraftDialog
 from fleet_tui.tui.widgets.fields import Input, Static
 from fleet_tui.tui.widgets.lines import Line, clean, content, wrap
@@ -114,7 +114,7 @@ class AnswerDialog(DraftDialog[tuple[str, str]]):
         facts = [("why", request.reason), ("touches", touches)]
         known = [(label, clean(said)) for label, said in facts if said and said != text]
         if known:
-            yield Vertical(*(_fact(label, said) for label, said in known), classes="facts")
+            yield Vertical(*(fact(label, said) for label, said in known), classes="facts")
 
     def _command(self, command: str) -> Line:
         """The whole command, or as much as leaves room for the choices, and how many lines more its pane has."""
@@ -201,10 +201,6 @@ class FreeTextInput(Input):
     def on_key(self, event: events.Key) -> None:
         if not self.value and event.character in self._numbers:
             event.prevent_default()
-
-
-def _fact(label: str, said: str) -> Widget:
-    return Horizontal(Static(label, classes="label"), Static(said, markup=False), classes="fact")
 
 
 def touched(request: PermissionRequest, worktree: Path) -> list[str]:

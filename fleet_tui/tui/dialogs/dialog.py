@@ -13,7 +13,7 @@ from textual.screen import ModalScreen
 from textual.widget import Widget
 
 from fleet_tui.tui.widgets.error_boundary import ErrorBoundary
-from fleet_tui.tui.widgets.fields import Label
+from fleet_tui.tui.widgets.fields import Label, Static
 from fleet_tui.tui.widgets.frame import Frame
 from fleet_tui.tui.widgets.lines import CHIP_HERE, Line
 from fleet_tui.tui.widgets.toasts import ToastRoom
@@ -91,6 +91,11 @@ class Dialog(ErrorBoundary, ModalScreen[DialogResult]):
 def chip(chord: str, does: str) -> Line:
     """The primary action."""
     return ((f" {chord} ", CHIP_HERE), (f"  {does}", "bold foreground"))
+
+
+def fact(label: str, said: str) -> Widget:
+    """A row of a label and a text; all lines of the text begin in one column."""
+    return Horizontal(Static(label, classes="label"), Static(said, markup=False), classes="fact")
 
 
 class LabeledField(Horizontal):

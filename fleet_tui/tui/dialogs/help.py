@@ -150,6 +150,6 @@ class AllKeys(LineView):
         leave = " or ".join(map(show, self._keymap.of("leave")))
         leader = self._keymap.shown("leader")
         return (
-            ("While you type, all keys go to the agent except ", "muted"), (leave, "bold accent"), (" and ", "muted"),
+            ("While typing, all keys go to the agent except ", "muted"), (leave, "bold accent"), (" and ", "muted"),
             (leader, "bold accent"), (".", "muted"),
         )  # fmt: skip

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from bisect import bisect_right
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from typing import NamedTuple
 
+from rich.cells import chop_cells
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding
@@ -59,9 +62,9 @@ class LogScreen(ErrorBoundary, Screen[None]):
             FooterKey("g G", "start, end", ("g",)),
             FooterKey("/", "search", ("/",)),
             FooterKey("n N", "next, previous", ("n",)),
-            FooterKey("esc", "back", ("escape",)),
         ]
-        self.query_one(Footer).show_list(entries, None, chip="LOG")
+        back = FooterKey("esc", "back", ("escape",))
+        self.query_one(Footer).show_list(entries, back, chip="LOG")
         self.query_one("#search").display = False
         self.set_interval(REFRESH_SECONDS, self._refresh)
         self._refresh()
@@ -123,12 +126,23 @@ class LogScreen(ErrorBoundary, Screen[None]):
         self._entitle()
 
 
+class FoldedRow(NamedTuple):
+    """One row of the screen: a line of the log, or as much of it as fits."""
+
+    place: int
+    """The line's index in the log."""
+    start: int
+    """The index of the row's first character in the line."""
+    text: str
+
+
 class LogView(LineView):
-    """Lines of a log; follows the end unless scrolled back."""
+    """Lines of a log, the long ones folded; follows the end unless scrolled back."""
 
     def __init__(self, *, id: str | None = None) -> None:  # noqa: A002 - Textual's name
         super().__init__(id=id)
         self._all: list[str] = []
+        self._rows: list[FoldedRow] = []
         self._top = 0
         self._wanted = ""
         self._found = -1
@@ -136,18 +150,37 @@ class LogView(LineView):
 
     @property
     def place(self) -> str:
-        return f"{min(len(self._all), self._top + self.size.height)} of {len(self._all)}"
+        shown = self._rows[self._top : self._top + self.size.height]
+        return f"{shown[-1].place + 1 if shown else 0} of {len(self._all)}"
 
     def fill(self, lines: list[str]) -> None:
-        self._all = lines
-        if self.is_at_end:
-            self._top = max(0, len(lines) - self.size.height)
+        if lines != self._all:
+            self._all = lines
+            self._fold()
         self.redraw()
 
+    def on_resize(self) -> None:
+        self._fold()
+
+    def _fold(self) -> None:
+        """Fold the lines to the width; the first visible line stays the first."""
+        first = self._rows[self._top].place if self._top < len(self._rows) else 0
+        room = max(1, self.size.width - 1)
+        self._rows = [row for place, text in enumerate(self._all) for row in _folded(place, text, room)]
+        self._top = self._last_top if self.is_at_end else min(self._row_of(first), self._last_top)
+
+    @property
+    def _last_top(self) -> int:
+        return max(0, len(self._rows) - self.size.height)
+
+    def _row_of(self, place: int, at: int = 0) -> int:
+        """The index of the row that shows this character of the line."""
+        after = bisect_right(self._rows, (place, at), key=lambda row: (row.place, row.start))
+        return max(0, after - 1)
+
     def move(self, step: int) -> None:
-        last = max(0, len(self._all) - self.size.height)
-        self._top = max(0, min(last, self._top + step))
-        self.is_at_end = self._top == last
+        self._top = max(0, min(self._last_top, self._top + step))
+        self.is_at_end = self._top == self._last_top
         self.redraw()
 
     def on_mouse_scroll_down(self) -> None:
@@ -170,19 +203,30 @@ class LogView(LineView):
         if found is None:
             return False
         self._found = found
-        self.move(found - self._top - self.size.height // 2)
+        row = self._row_of(found, self._all[found].lower().find(self._wanted))
+        self.move(row - self._top - self.size.height // 2)
         return True
 
     def lines(self, width: int, height: int) -> Sequence[Line]:
         if not self._all:
             return [((" nothing has been printed yet", "muted"),)]
-        shown = enumerate(self._all[self._top : self._top + height], self._top)
-        return [self._line(place, text) for place, text in shown]
+        return [self._line(row) for row in self._rows[self._top : self._top + height]]
 
-    def _line(self, place: int, text: str) -> Line:
-        at = text.lower().find(self._wanted) if self._wanted else -1
-        if at < 0:
+    def _line(self, row: FoldedRow) -> Line:
+        text = row.text
+        at = self._all[row.place].lower().find(self._wanted) if self._wanted else -1
+        start, end = (max(0, edge - row.start) for edge in (at, at + len(self._wanted)))
+        if at < 0 or start >= len(text) or not end:
             return ((" ", ""), (text, ""))
-        end = at + len(self._wanted)
-        role = "bold reverse accent" if place == self._found else "bold accent"
-        return ((" ", ""), (text[:at], ""), (text[at:end], role), (text[end:], ""))
+        role = "bold reverse accent" if row.place == self._found else "bold accent"
+        return ((" ", ""), (text[:start], ""), (text[start:end], role), (text[end:], ""))
+
+
+def _folded(place: int, text: str, room: int) -> Iterator[FoldedRow]:
+    if len(text) <= room and text.isascii():
+        yield FoldedRow(place, 0, text)
+        return
+    start = 0
+    for part in chop_cells(text, room) or [""]:
+        yield FoldedRow(place, start, part)
+        start += len(part)

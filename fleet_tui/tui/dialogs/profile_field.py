@@ -48,7 +48,7 @@ class ProfileField(PickerField):
         self.show_usual(self._usual)
 
     def show_usual(self, usual: str) -> None:
-        self.query_one(Input).placeholder = f"{usual}; or any other profile or command"
+        self.query_one(Input).placeholder = f"{usual}; or any profile or command"
 
     def pick(self) -> None:
         """Open the list of profiles."""

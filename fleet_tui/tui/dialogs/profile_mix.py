@@ -109,15 +109,15 @@ class ProfileMix(LineView, can_focus=True):
 
     def _head(self, found: Sequence[AgentProgram], room: int, width: int) -> Line:
         above, below = self._top, max(0, len(found) - room - self._top)
-        names = {one.name for one in found}
-        hidden = [f"{clean(name)} {number}" for name, number in self.counts if name not in names]
+        visible = {one.name for one in found[above : above + room]}
+        hidden = [f"{clean(name)} {number}" for name, number in self.counts if name not in visible]
+        also = f"also {', '.join(hidden)}" if hidden else ""
         said: Line = ((f" {counted(len(self._profiles), 'profile')}; type to filter", "faint"),)
         if self._wanted:
             said = ((" filter ", "muted"), (self._wanted, "bold accent"), ("▏", "accent"))
-            also = f"also {', '.join(hidden)}" if hidden else "backspace"
-            return both_ends(said, ((also, "warning" if hidden else "faint"),), width)
+            return both_ends(said, ((also or "backspace", "warning" if also else "faint"),), width)
         more = " ".join([*([f"▴ {above}"] if above else []), *([f"▾ {below} more"] if below else [])])
-        return both_ends(said, ((more, "muted"),), width)
+        return both_ends(said, ((f"{also}  " if also else "", ""), (more, "muted")), width)
 
     def _row(self, program: AgentProgram, place: int, width: int) -> Line:
         is_here = self.has_focus and place == self._selected

@@ -12,7 +12,7 @@ from textual.widget import Widget
 from fleet_tui.faces.wording import STATUS_LOOKS, source_words, word
 from fleet_tui.models import Agent, Status
 from fleet_tui.quantities import age
-from fleet_tui.tui.dialogs.dialog import Dialog
+from fleet_tui.tui.dialogs.dialog import Dialog, fact
 from fleet_tui.tui.widgets.fields import Static
 from fleet_tui.tui.widgets.lines import Line, clean, content
 from fleet_tui.tui.widgets.statuses import ROLES, glyph
@@ -49,7 +49,7 @@ class WhyDialog(Dialog[str]):
 
     def body(self) -> Iterable[Widget]:
         for label, value in self._facts():
-            yield Static(content(((f"{label:<11}", "muted"), (value, ""))))
+            yield fact(label, value)
 
     def _facts(self) -> Iterable[tuple[str, str]]:
         agent, why = self._agent, self._why

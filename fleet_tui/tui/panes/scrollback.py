@@ -61,8 +61,14 @@ class Scrollback:
             past, max(size[0], view.cols), size[1], has_cursor=has_cursor, at=CopyPosition(past.above + y, x)
         )
         self.mode.top = min(past.above + corner[1], self.mode.lowest)
-        if not self._has_rows:
+        self.is_loading = not self._has_rows
+        """There may be more above than is known yet."""
+        if self.is_loading:
             self._load_log(screen)
+
+    def is_present(self, top: int) -> bool:
+        """Whether nothing older is visible than in the present, when this row of the screen is at the pane's top."""
+        return self.mode.top >= min(self.mode.lowest, self.mode.past.above + top)
 
     # rows
 
@@ -91,6 +97,7 @@ class Scrollback:
         loading.add_done_callback(self._take_log)
 
     def _take_log(self, loading: asyncio.Future[ScrolledRows]) -> None:
+        self.is_loading = False
         if not loading.cancelled():
             self.mode.extend(loading.result())
             self._changed()

@@ -51,13 +51,13 @@ class PaneScrolling:
         pane.post_message(pane.CopyModeChanged(pane))
 
     def scroll(self, rows: int) -> None:
-        """Show older rows (newer ones when negative); reaching the end returns to the present."""
+        """Show older rows (newer ones when negative); reaching what the pane shows of the screen returns to the present."""
         shown = self.shown or (self._open(has_cursor=False) if rows > 0 else None)
         if shown is None:
             return
         shown.mode.scroll(rows)
-        mode = shown.mode
-        if rows < 0 and mode.is_at_end and not mode.has_cursor and not self._pane.pointer.is_dragging:
+        is_held = shown.mode.has_cursor or self._pane.pointer.is_dragging
+        if not is_held and shown.is_present(self._pane.crop.top) and (rows < 0 or not shown.is_loading):
             self.leave()
         else:
             self._pane.repaint_all()
