@@ -142,11 +142,10 @@ def test_one_prompt_to_several_agents_has_a_receipt_each(cli: Cli, fleet: Fleet)
 @pytest.mark.slow
 def test_an_unreachable_agent_does_not_block_a_prompt_to_the_others(cli: Cli, fleet: Fleet) -> None:
     fleet.multi([(name, CALM) for name in ("reach-A", "reach-B", "reach-C")], profile="shell")
+    unreachable = fleet.find("reach-B").id
     with fleet.store.transaction():
-        intent = fleet.store.agents.intent(fleet.find("reach-B").id)
-        fleet.store.agents.change(
-            fleet.find("reach-B").id, 1.0, intent=json.dumps({**intent, "headless": True})
-        )
+        intent = fleet.store.agents.intent(unreachable)
+        fleet.store.agents.change(unreachable, 1.0, intent=json.dumps({**intent, "headless": True}))
 
     done = cli("prompt", "reach-*", "hello", "--json")
 

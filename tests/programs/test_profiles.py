@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from fleet_tui import paths
@@ -21,6 +21,7 @@ from fleet_tui.programs import profiles
 from fleet_tui.programs.command import ARGUMENT_LIMIT, headless_warning, launch_command
 from fleet_tui.programs.environment import program_environment
 from fleet_tui.programs.executable import program_path
+from fleet_tui.programs.prompt_text import is_command, prepared
 
 SESSION = "0d7c1c9e-6a53-4b07-9d3e-000000000001"
 PRINT_ARGUMENTS = "#!{python}\nimport sys\nsys.stdout.buffer.write(b'\\0'.join(map(__import__('os').fsencode, sys.argv[1:])))\n"
@@ -217,18 +218,25 @@ SHIPPED = {name: profiles.load(name) for name in profiles.names()}
 
 
 @given(prompt=st.text(max_size=200), name=st.sampled_from(profiles.names()))
-def test_any_text_is_one_argument_one_paste_or_a_usage_error(programs: Path, prompt: str, name: str) -> None:
+@example(prompt="!", name="codex")
+@example(prompt="!ls", name="opencode")
+@example(prompt="/help", name="gemini")
+def test_any_text_is_one_argument_one_paste_or_an_error(programs: Path, prompt: str, name: str) -> None:
     profile = SHIPPED[name]
     try:
         made = launch_command(profile, prompt=prompt, config=Config(), session_id="")
     except UsageError:
         assert "\0" in prompt or any(0xD800 <= ord(char) <= 0xDFFF for char in prompt)
         return
+    except Refused:
+        assert is_command(prompt, profile.rules.texts)
+        return
     bare = launch_command(profile, prompt="", config=Config(), session_id="")
     if not prompt:
         assert made == bare
     elif made.pasted_prompt:
-        assert made == replace(bare, pasted_prompt=prompt)
+        assert made == replace(bare, pasted_prompt=prepared(prompt, profile.rules.texts).text)
+        assert prompt in made.pasted_prompt
     else:
         assert made.argv[-1] == prompt
 
