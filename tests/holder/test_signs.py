@@ -315,6 +315,21 @@ def test_a_turn_reported_only_by_its_hook_is_over_after_a_while() -> None:
     assert judge.calm_at == 0.0
 
 
+def test_a_question_is_later_than_what_was_printed_before_it_also_if_both_are_read_at_once(
+    tmp_path: Path,
+) -> None:
+    with imitate(tmp_path, SPEAKING) as program:
+        program.order({"title": "ready"})
+        program.wait_for("idle", "done")
+        server = program.holder.living_server()
+        os.kill(server, signal.SIGSTOP)
+        program.order({"title": "busy"}, {"hook": {"hook_event_name": "PermissionRequest"}})
+
+        os.kill(server, signal.SIGCONT)
+
+        program.wait_for("blocked", source="hook")
+
+
 def wait_for_files(program: Imitation, pattern: str) -> list[Path]:
     folder = program.holder.folder / "hooks"
     wait_until(lambda: bool(list(folder.glob(pattern))), pattern, seconds=SECONDS)

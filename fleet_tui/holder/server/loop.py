@@ -68,6 +68,8 @@ class Server:
             self._events, earlier, self._interaction, self._foreground, self._clients.broadcast
         )
         self._sources: dict[int, Callable[[], None]] = {}
+        self._reporting: list[Callable[[], None]] = []
+        """Sources that are ready in this turn."""
         self._next_beat = self._last_output = time.monotonic()
         self._judged = 0
         """Offset in the transcript up to which every status found in the output has been reported."""
@@ -96,9 +98,10 @@ class Server:
         """Wait for the next events or the next thing due, and handle them."""
         for key, events in self._selector.select(self._timeout()):
             self._handle(key, events)
-        # After the keys that came with it.
-        if self._is_readable or self._output.has_more:
+        # After the keys that came with it, and before reports: a program prints its title before it asks through a hook.
+        if self._is_readable or self._output.has_more or self._reporting:
             self._read_output()
+        self._read_reports()
         self._tick()
 
     def close(self) -> None:
@@ -121,13 +124,18 @@ class Server:
             if events & selectors.EVENT_READ:
                 self._is_readable = True
         elif key.fd in self._sources:
-            self._read_source(self._sources[key.fd])
+            self._reporting.append(self._sources[key.fd])
         elif self._clients.is_listener(key.fileobj):
             self._clients.accept()
         elif key.fileobj is self._control:
             self._read_control()
         elif isinstance(key.data, Client) and not key.data.is_dead:
             key.data.serve(events)
+
+    def _read_reports(self) -> None:
+        ready, self._reporting = self._reporting, []
+        for read in ready:
+            self._read_source(read)
 
     def _read_source(self, read: Callable[[], None]) -> None:
         try:
@@ -168,6 +176,7 @@ class Server:
         is_by_itself = message["cause"] == "exited" and message.get("signal") is None
         self._how_ended = PROGRAM_ENDED if is_by_itself else STOPPED
         self._read_rest()
+        self._read_reports()
         self._write_end()
         self._judge(time.monotonic())
         self._notes.log_loss(self._transcript.lost)
