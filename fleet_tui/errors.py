@@ -24,7 +24,7 @@ from __future__ import annotations
 
 
 class FleetError(Exception):
-    """A failure with a one-line message and a hint what to do next."""
+    """A failure with a one-line message and a hint about what to do next."""
 
     exit_code = 1
 

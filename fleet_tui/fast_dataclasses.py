@@ -146,7 +146,9 @@ def _init_of(cls: Any, found: tuple[Field, ...]) -> Callable[..., None]:
             else:
                 raise TypeError(f"{cls.__name__} needs {name!r}")
         if given or len(args) > len(names):
-            raise TypeError(f"{cls.__name__} does not take {', '.join(map(repr, given)) or 'so many values'}")
+            raise TypeError(
+                f"{cls.__name__} does not take {', '.join(map(repr, given)) or 'that many values'}"
+            )
 
     return __init__
 

@@ -131,7 +131,7 @@ class Evidence:
     """For blocked: what the agent asks permission for. Logs, messages and the store call it `wish`."""
 
     def to_plain(self) -> dict[str, Any]:
-        """As event logs and messages have it, beside a time of their own."""
+        """As plain data for event logs and messages, which have a time of their own."""
         return {
             "source": self.source,
             "text": self.text,

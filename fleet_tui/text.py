@@ -91,7 +91,7 @@ def blanked(text: str) -> str:
 
 
 def cut(text: str, limit: int) -> str:
-    """At most so many characters, with an ellipsis if some are left out."""
+    """Cut the text to at most `limit` characters; an ellipsis shows that some are left out."""
     return text if len(text) <= limit else text[: limit - 1].rstrip() + "…"
 
 

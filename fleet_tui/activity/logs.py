@@ -37,7 +37,7 @@ def screen(agent: Agent) -> list[str]:
 
 
 def _seen(agent: Agent) -> dict[str, Any] | None:
-    """The screen as the holder has it; None without a holder."""
+    """The holder's current screen; None without a holder."""
     if agent.has_ended:
         return None
     try:
@@ -67,7 +67,7 @@ def lines(
         shown.pop()
     older = last_lines(paths.run(agent.id, agent.run), count, _place(seen))
     if seen is not None and seen.get("alternate"):
-        # Lines of an alternate screen that stood still are in the log, too.
+        # Lines of an alternate screen that have settled are in the log, too.
         older = [line for line in older if line not in shown]
     return [*older, *shown][-count:] if count else []
 

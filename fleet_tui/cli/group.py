@@ -84,7 +84,7 @@ class CommandGroup(click.Group):
                 raise _not_known(f"fleet has no option {error.option_name}", instead) from None
             hint = "see: fleet --help"
             if command := self._taker(ctx, error.option_name, args):
-                hint = f"write it behind the command: fleet {command} {error.option_name}"
+                hint = f"write it after the command: fleet {command} {error.option_name}"
             raise UsageError(f"fleet has no option {error.option_name}", hint=hint) from None
 
     def _taker(self, ctx: click.Context, option: str, args: Sequence[str]) -> str:

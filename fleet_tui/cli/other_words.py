@@ -1,6 +1,6 @@
 """Other words for commands: aliases that run one, and words whose error names the command that is meant.
 
-A word stands here because people type it, not because it resembles a command: by edit distance, `tail` would
+A word is here because people type it, not because it resembles a command: by edit distance, `tail` would
 be `trash`. Words that `fleet` has no command for are left out, however often they are typed.
 """
 

@@ -274,7 +274,7 @@ def _padded(text: str, size: int) -> str:
 
 
 def cut_to_width(text: str, width: int) -> str:
-    """The text in at most so many cells, with an ellipsis where some of it is left out."""
+    """Cut the text to at most `width` cells; an ellipsis shows that some of it is left out."""
     if width_of(text) <= width:
         return text
     kept = ""

@@ -305,7 +305,7 @@ def method(fleet: Fleet, verb: Verb) -> Callable[..., Any]:
 
 
 def parameters(fleet: Fleet, verb: Verb) -> dict[str, inspect.Parameter]:
-    """What a user may say with the verb, by name: its parameters without those that a face passes itself."""
+    """The parameters that a user may give, by name: all but those that a face passes itself."""
     signature = inspect.signature(method(fleet, verb))
     return {name: one for name, one in signature.parameters.items() if name not in IN_PROCESS}
 

@@ -30,7 +30,7 @@ JsonRecord = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class AgentDetails:
-    """An agent with what was measured of it and found out about it."""
+    """An agent with its usage, spending, prompts and worktree problem, as far as a command looks them up."""
 
     agent: Agent
     usage: Usage | None = None

@@ -373,9 +373,9 @@ class Fleet(FleetReader):
         seconds: float | None = None,
         on_change: Callable[[Agent, PromptSummary], None] | None = None,
     ) -> list[Waited]:
-        """Wait until agents have finished or need the user, or have one of these statuses; those that have ended count.
+        """Wait until agents have finished or need the user, or until they have one of the given statuses.
 
-        With `first`, until one of them does. Returns after that many seconds in any case.
+        Agents that have ended count as finished. With `first`, one agent is enough. Returns after `seconds` at the latest.
         """
         from fleet_tui.prompting import waiting
 

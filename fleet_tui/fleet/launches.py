@@ -115,7 +115,7 @@ class Launches:
                     raise
 
     def _settings(self, *, own_settings: bool) -> Config:
-        """The settings that agents start with; Untrusted while those of the project are not trusted."""
+        """The settings that agents start with; raises Untrusted while those of the project are not trusted."""
         from fleet_tui.config.load import load
 
         root = self._repository.root

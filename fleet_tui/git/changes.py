@@ -127,8 +127,8 @@ def diff_stat(place: GitPlaces, base: str) -> DiffStat:
 
 
 def _with_libgit2(place: GitPlaces, base: str) -> DiffStat | None:
-    """Count with libgit2; None where it cannot open the repository or would be wrong about it. It runs no hook, filter
-    or file watcher."""
+    """Count with libgit2; None where it cannot open the repository or would count wrongly. It runs no hook, filter or file
+    watcher."""
     import pygit2
     from pygit2.enums import DeltaStatus, DiffOption
 

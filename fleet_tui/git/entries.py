@@ -180,7 +180,7 @@ def admins(git_dir: Path) -> list[WorktreeEntry]:
 
 
 def connect(admin: WorktreeEntry, worktree: Path) -> None:
-    """Make entry and worktree name each other, with an absolute or relative path as the entry has it."""
+    """Make entry and worktree name each other, by relative paths if the entry has one, else by absolute ones."""
     if not _is_common(admin):
         write(admin.folder / "commondir", "../..\n")
     is_relative = bool(admin.link) and not admin.link.startswith("/")

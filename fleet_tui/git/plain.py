@@ -89,7 +89,7 @@ def place_at(folder: Path) -> GitPlaces:
 
 
 def place_of(git_dir: Path, worktree: Path, mark: str = "") -> GitPlaces:
-    """A linked worktree as our own records have it. Raises WorktreeChanged if its `.git` differs."""
+    """The places of a linked worktree according to our own records. Raises WorktreeChanged if its `.git` differs."""
     return GitPlaces(git_dir, linked(git_dir, worktree, mark).folder, worktree)
 
 

@@ -217,7 +217,7 @@ def query(git_dir: Path, *arguments: str, stdin: str = "") -> str:
 
 
 def ask(git_dir: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """Run a git command whose failure is an answer, too."""
+    """Run a git command that may fail: the caller reads the exit code."""
     return run(git_dir, "--git-dir", str(git_dir), *arguments)
 
 

@@ -167,7 +167,7 @@ class IndexCopy:
             if output(folder, *here, *_OWN):
                 name = folder.relative_to(self.admin.folder / "modules")
                 raise Refused(
-                    f"the submodule {name} of {self.folder} has commits or a stash that only it holds",
+                    f"the submodule {name} of {self.folder} has commits or a stash that exist nowhere else",
                     hint="undo, then push them from there",
                 )
 
@@ -194,7 +194,7 @@ class IndexCopy:
             or any(_overlooked(plain_output(here, "ls-files", "-v", "-z"), here.work_tree))
         ):
             raise Refused(
-                f"the submodule {path} of {self.folder} has work that only it holds",
+                f"the submodule {path} of {self.folder} has work that exists nowhere else",
                 hint="undo, then commit and push it there",
             )
 

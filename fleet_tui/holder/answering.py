@@ -276,7 +276,7 @@ class Answer:
         return Press("enter")
 
     def _is_another(self, observed: Observed) -> bool:
-        """Whether another question is open than the one the text is for, whose own look changes while it is answered."""
+        """Whether a different question is open. Only reliable signs count, because typing changes how the first one looks."""
         is_permission = observed.detail == "permission" and observed.text != self._question[0]
         return is_permission or observed.asked != self._asked
 

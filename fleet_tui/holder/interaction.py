@@ -140,7 +140,7 @@ class Interaction:
         judged_until = max((event["data"].get("offset", 0) for event in events), default=0)
         printed = segments.list_segments(self._folder)
         since = max(judged_until, printed[-1].end - UNJUDGED_BYTES) if printed else 0
-        # A report may begin before that offset and end behind it.
+        # A report may begin before that offset and end after it.
         start, data = segments.read(self._folder, max(0, since - REPORT_BYTES), UNJUDGED_BYTES + REPORT_BYTES)
         for report in _REPORT.finditer(data):
             if start + report.end() > since:

@@ -36,7 +36,7 @@ class Observed:
     """An error or a limit has ended the turn, so the next prompt can be typed."""
 
     def to_plain(self) -> dict[str, Any]:
-        """As events and messages have it."""
+        """As plain data for events and messages."""
         evidence = Evidence(
             self.source,
             self.text,

@@ -484,7 +484,7 @@ class StatusJudge:
                     Status.UNKNOWN,
                     "",
                     source,
-                    "its pattern takes too long and is not used any more",
+                    "its pattern takes too long and is no longer used",
                     rule.name,
                 )
 

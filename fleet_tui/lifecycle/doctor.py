@@ -119,7 +119,7 @@ def _agents(store: Store, agents: list[Agent]) -> Iterator[Finding]:
             where = f"in the trash, in {place}" if kind == "trash" else str(place)
             yield Finding(
                 "problem",
-                f"{agent.name}: its worktree is {where}, not where the store has it",
+                f"{agent.name}: its worktree is {where}, not where the store says",
                 "--fix corrects the store, like fleet list --repair",
                 partial(_correct, store, agent),
             )

@@ -33,7 +33,7 @@ def waiting(agent: Agent) -> git.TrashedWorktree | None:
     newest = max(there or found, key=lambda item: item.stamp, default=None)
     if newest is None or (recorded is not None and not there):
         return recorded
-    # Pass on what the store knows: without its trash record, a folder does not tell its branch.
+    # Pass on what the store knows: without its trash record, a folder does not show its branch.
     return git.find_trashed(newest.path, original=Path(agent.worktree), branch=agent.branch)
 
 

@@ -53,7 +53,7 @@ _RULE_KEYS = tuple(field.name for field in fields(PermissionRule))
 
 
 def unknown_keys(plain: Mapping[str, Any]) -> list[str]:
-    """The keys that a rule does not have."""
+    """The keys that no rule has."""
     return [key for key in plain if key not in _RULE_KEYS]
 
 

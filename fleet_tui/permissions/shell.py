@@ -116,7 +116,7 @@ class _ShellReader:
                 is_after_group = True
             elif char in ")#" or is_after_group:
                 raise Unreadable(
-                    {")": "a parenthesis too many", "#": "it has a comment"}.get(char, "a group")
+                    {")": "an extra closing parenthesis", "#": "it has a comment"}.get(char, "a group")
                 )
             else:
                 self._take_word(words)

@@ -9,7 +9,7 @@ from fleet_tui.fast_dataclasses import dataclass
 from fleet_tui.programs.screen_text import FRAME, shown_line, unframed
 
 MENU_FOOT = 6
-"""Lines of other text that may stand below the choices of a menu."""
+"""Lines of other text that may follow the choices of a menu."""
 
 _NOWHERE = 10_000
 """A column that no line reaches."""
@@ -30,9 +30,9 @@ class Choice:
     number: str
     label: str
     moves: int | None = None
-    """How many places it is behind the choice that Enter takes now; None if its number is its key."""
+    """How many places it is after the choice that Enter takes now; None if its number is its key."""
     is_beside: bool = False
-    """The choices stand side by side rather than one below the other."""
+    """The choices are side by side rather than one below the other."""
     is_pointed: bool = False
     """A numbered choice with the pointer."""
     typed: str = ""

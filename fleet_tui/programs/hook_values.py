@@ -28,6 +28,6 @@ class HookValue:
 
 
 def hook_value(places: Iterable[HookValue], payload: Mapping[str, Any]) -> str | None:
-    """The text at the first of the places that the event has; None if it has none."""
+    """The text at the first of these places that is in the event; None if none is."""
     found = (at_path(payload, place.path) for place in places if meets(payload, place.where))
     return next((value for value in found if isinstance(value, str)), None)

@@ -45,7 +45,7 @@ class BoxRule:
     """`lines`: a row of `top` above and a row of `bottom` below. `edge`: `top` at the left of each row, and `bottom` below
     the last. `ground`: a background of its own."""
     prefixes: tuple[str, ...]
-    """What may stand left of the text in its first row; for `edge` always blank."""
+    """What may be to the left of the text in its first row; for `edge` always blank."""
     column: int
     """Where text begins, from the left or from the edge."""
     top: str = ""

@@ -57,8 +57,8 @@ class InteractionRules:
     confirm: float = 2.0
     """Seconds for the program to show that it took a prompt, before Enter is pressed again."""
     decisions: Mapping[str, str] = field(default_factory=dict)
-    """What a deciding hook prints to `allow`; to `deny`, which the model is told and continues; and to `stop`, which ends
-    the turn as No in the dialog does."""
+    """What a deciding hook prints to `allow`; to `deny`, after which the model is given the reason and continues; and to
+    `stop`, which ends the turn as No in the dialog does."""
     box: BoxRule | None = None
     """How its input box looks; None if unknown."""
     texts: tuple[TextRule, ...] = ()

@@ -59,7 +59,7 @@ class Profile:
     spending_reader: str = ""
     """The reader of the program's records; empty if there is none."""
     context_limit: int = 0
-    """Tokens, if neither the records nor `spending_limits` say it; 0 if unknown."""
+    """The size of the context in tokens, if neither the records nor `spending_limits` has it; 0 if unknown."""
     spending_limits: Mapping[str, int] = field(default_factory=dict)
     spending_prices: Mapping[str, tuple[float, float, float]] = field(default_factory=dict)
     """Per model: US dollars per million input, cached and output tokens."""

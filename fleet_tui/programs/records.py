@@ -1,4 +1,4 @@
-"""Records that agent programs keep of their conversations: what each says so far, and the reading that all share.
+"""Records that agent programs keep of their conversations: what was read from each, and the reading that all share.
 
 Where a program keeps its records and what a line of them means is in its own `records.py`. Records are read, never
 written.
@@ -39,7 +39,7 @@ class Conversation:
 
 @dataclass(slots=True)
 class Record:
-    """What one record says so far, and the offset to continue from. The store keeps it as JSON: never rename a field."""
+    """What was read from one record, and the offset to continue from. The store keeps it as JSON: never rename a field."""
 
     path: str
     id: str = ""
@@ -88,7 +88,7 @@ class Record:
         self.told, self.untold = cost, {}
 
     def set_context(self, context: int, model: str, at: float) -> None:
-        """Set how full the context is, unless a newer message has said so."""
+        """Set how full the context is, unless a newer message has set it."""
         if at >= self.at:
             self.context, self.model, self.at = context, model, at
 

@@ -58,12 +58,12 @@ class StatusRule:
     has_pointer: bool = False
     """The dialog's choices have no numbers: a pointer marks the one that Enter takes."""
     buttons: tuple[str, ...] = ()
-    """The dialog's choices stand side by side, in this order: the one that Enter takes looks different."""
+    """The dialog's choices are side by side, in this order: the one that Enter takes looks different."""
     has_letters: bool = False
     """The dialog's choices are in the question, as `(Y)es/(N)o`: type a letter, then Enter."""
 
     def to_plain(self) -> dict[str, Any]:
-        """As run specs have it, where the request is called `wish`, as in profiles."""
+        """As plain data for run specs, where the request is called `wish`, as in profiles."""
         found = asdict(self)
         found["wish"] = found.pop("request")
         return found

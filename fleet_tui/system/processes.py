@@ -202,7 +202,7 @@ def children_of_ours() -> list[int] | None:
 
 
 def children_of_process(pid: int) -> list[int] | None:
-    """The children of any process, likewise; empty for one that has just ended."""
+    """The children of any process, from the same list; empty for one that has just ended."""
     if pid == os.getpid():
         return children_of_ours()
     found: list[int] = []

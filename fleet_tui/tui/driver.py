@@ -202,7 +202,7 @@ class FleetDriver(LinuxDriver):
         return (width, height) if width and height else super()._get_terminal_size()
 
     def _query_in_band_window_resize(self) -> None:
-        """No-op: it would switch the mouse to pixels for good."""
+        """No-op: it would switch the mouse to pixels permanently."""
 
     def stop_application_mode(self) -> None:
         output = self._output

@@ -42,7 +42,7 @@ _SHOWN = {
     "escape": "esc",
 }
 _ALSO = {"esc": "escape", "return": "enter", "pgup": "pageup", "pgdn": "pagedown", "del": "delete"}
-"""Other names of keys, as the screen or a keyboard has them."""
+"""Other names of keys: as the dashboard shows them, or as a keyboard has them printed on it."""
 _MODIFIERS = ("alt", "ctrl", "shift", "super")
 _SPECIAL = frozenset(
     {"enter", "tab", "space", "backspace", "delete", "insert", "escape", "home", "end", "pageup", "pagedown"}

@@ -10,7 +10,7 @@ from fleet_tui.models import FleetState
 
 
 class StateFeed:
-    """The fleet as the store has it, read again only after a write."""
+    """The fleet as recorded in the store, read again only after a write."""
 
     def __init__(self, fleet: Fleet) -> None:
         self._fleet = fleet

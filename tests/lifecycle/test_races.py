@@ -367,7 +367,7 @@ def test_a_stash_in_a_submodule_keeps_the_trash_from_being_emptied(
     git(inside / "lib", "stash")
     fleet.kill([fleet.find("fix")], grace=0.2)
 
-    with pytest.raises(Refused, match="a stash that only it holds"):
+    with pytest.raises(Refused, match="a stash that exist nowhere else"):
         list(fleet.trash.empty(fleet.trash.agents()))
 
     [(restored, _)] = fleet.undo([fleet.trash.find("fix")])

@@ -268,7 +268,7 @@ def test_repair_finds_a_worktree_in_the_trash_that_the_store_has_elsewhere(
         assert Path(found.trash).is_dir()
         assert found.ended_at is not None
         assert time.time() - found.ended_at < 3600, "its time in the trash counts from the last kill"
-    assert "not where the store has it" not in cli.ok("doctor")
+    assert "not where the store says" not in cli.ok("doctor")
     cli.ok("undo", "fix")
     cli.ok("undo", "second")
 

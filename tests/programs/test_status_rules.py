@@ -68,5 +68,5 @@ def test_an_agent_whose_profile_has_an_endless_rule_is_served_and_says_so(tmp_pa
         program.wait_for("idle", source="screen")
         said = program.ask("why")["sources"]
         assert [one["text"] for one in said if one["rule"] == "endless"] == [
-            "its pattern takes too long and is not used any more"
+            "its pattern takes too long and is no longer used"
         ]

@@ -1,4 +1,4 @@
-"""Drafts: set aside what stands in the input box before a prompt is typed, and restore it afterwards."""
+"""Drafts: set aside what is in the input box before a prompt is typed, and restore it afterwards."""
 
 from __future__ import annotations
 

@@ -53,7 +53,7 @@ class Obstacles:
         """How often the program had become busy when half a prompt may have been left in its input box."""
 
     def half_typed(self, program: ProgramState) -> None:
-        """Half a prompt may stand in the input box until the program becomes busy."""
+        """Half a prompt may be left in the input box until the program becomes busy."""
         self._half_typed_at = program.busy
 
     def obstacle(self, prompt: Prompt, now: float, program: ProgramState) -> str:

@@ -120,7 +120,7 @@ class Preview(LineView):
 
 
 def expected(before: Sequence[Agent], project: str, count: int) -> float | None:
-    """Estimate the seconds until so many programs run, from the last batch that was started in this project.
+    """Estimate the seconds until `count` programs run, from the last batch that was started in this project.
 
     A larger batch takes longer in proportion; a smaller one is not assumed to be faster. None where nothing is known.
     """
@@ -136,7 +136,7 @@ def expected(before: Sequence[Agent], project: str, count: int) -> float | None:
 
 
 def _branch(prefix: str, suffix: str, room: int) -> str:
-    """The name in so many cells; its suffix is never cut."""
+    """The name, cut to `room` characters; its suffix is never cut."""
     name = clean(prefix) or "…"
     most = room - len(suffix) - 1
     return f"{name if len(name) <= most else name[: most - 1] + '…'}-{suffix}"

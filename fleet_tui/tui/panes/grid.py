@@ -179,7 +179,7 @@ class PaneGrid(Container):
 
 
 def shape(count: int, width: int, height: int) -> tuple[int, int]:
-    """Return columns and rows for so many panes; no row is empty."""
+    """Return columns and rows for that number of panes; no row is empty."""
     places = next((size for size in (1, 2, 3, 4, 6, 9) if size >= count), 9)
     if places == 3 and width >= 2 * COLUMN_LEAST:
         return 2, 2

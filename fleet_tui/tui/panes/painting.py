@@ -175,7 +175,7 @@ def strip(runs: Sequence[Run], left: int, width: int, styles: Styles, *, draws_c
 
 @lru_cache(maxsize=8192)
 def fitted(text: str, cells: int, draws_clusters: bool) -> str:
-    """The text in exactly so many cells; the host may measure it differently from the program's terminal."""
+    """Fit the text to exactly `cells` cells; the host may measure it differently from the program's terminal."""
     text = blanked(text)
     is_cluster = _JOINING.search(text) is not None
     if cell_len(text) == cells and (draws_clusters or not is_cluster):

@@ -141,8 +141,8 @@ clean = one_line
 
 
 def wrap(text: str, width: int, most: int) -> list[str]:
-    """The text in lines of so many cells, broken between words or, where those are too long, within; whatever is left
-    is all in the last of the lines."""
+    """Wrap the text to lines of `width` cells, between words, or within words that are too long. The last of at most `most`
+    lines has the rest, whatever its length."""
     found: list[str] = []
     while len(found) < most - 1 and cell_len(text) > width:
         head = set_cell_size(text, width).rstrip()

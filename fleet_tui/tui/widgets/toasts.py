@@ -164,7 +164,7 @@ def rows(shown: Sequence[Notification], width: int, height: int) -> Sequence[Toa
 
 
 def lines_of(notification: Notification, width: int, most: int) -> list[Line]:
-    """The title and the message, as one text if they are short, in at most so many lines."""
+    """The title and the message, as one text if they are short, in at most `most` lines."""
     role = ROLES[notification.severity]
     bar: Line = (("▌", role), (" ", ""))
     title, message = clean(notification.title), block(notification.message).strip()
