@@ -65,13 +65,13 @@ def test_values_are_given_by_place_or_name_and_the_rest_by_default() -> None:
     ("args", "given"),
     [((), {}), ((1, 2, [], 0.0, 5), {}), ((1,), {"x": 2}), ((1,), {"z": 2}), ((), {"y": 1})],
 )
-def test_what_the_standard_one_refuses_is_refused(args: tuple[Any, ...], given: dict[str, Any]) -> None:
+def test_what_the_standard_decorator_refuses_is_refused(args: tuple[Any, ...], given: dict[str, Any]) -> None:
     for kind in (Point, StandardPoint):
         with pytest.raises(TypeError):
             kind(*args, **given)
 
 
-def test_equal_are_those_of_one_class_whose_compared_values_are() -> None:
+def test_values_are_equal_if_class_and_compared_fields_are() -> None:
     assert Point(1, seen=1.0) == Point(1, seen=2.0)
     assert Point(1) != Point(2)
     assert Point(1) != Named(1)
@@ -83,7 +83,7 @@ def test_equal_are_those_of_one_class_whose_compared_values_are() -> None:
         hash(Point(1))
 
 
-def test_what_would_silently_be_otherwise_is_refused() -> None:
+def test_what_would_silently_behave_differently_is_refused() -> None:
     with pytest.raises(TypeError, match="anew"):
 
         @dataclass(frozen=True, slots=True)
@@ -147,7 +147,7 @@ def test_copies_are_equal(again: Callable[[Point], Point]) -> None:
     assert again(point).seen == 2.0
 
 
-def test_the_functions_of_the_standard_library_know_them() -> None:
+def test_the_functions_of_the_standard_library_accept_fast_dataclasses() -> None:
     point = Point(1, 2)
     for module in (dataclasses, fast_dataclasses):
         assert module.replace(point, y=3) == Point(1, 3)

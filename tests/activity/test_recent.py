@@ -120,7 +120,7 @@ def test_an_agent_without_records_and_reports_has_no_activity(fleet: Fleet) -> N
     assert fleet.recent_activity(fleet.find("silent"), 10) == []
 
 
-def test_the_calls_of_a_program_stand_beside_what_it_came_to(fleet: Fleet, tmp_path: Path) -> None:
+def test_tool_calls_replace_reports_of_work_but_not_those_of_its_result(fleet: Fleet, tmp_path: Path) -> None:
     agent = fleet.create("mixed", profile="shell", prompt="exec cat")
     wait_until(lambda: (paths.run(agent.id, 1) / "events.jsonl").exists(), "its events")
     record = {"path": str(recorded(tmp_path, "claude")), "is_main": True}

@@ -147,7 +147,7 @@ def test_codex_goes_on_counting_from_what_was_copied(store: Store, home: Path) -
     assert counts(spent(store, fork)) == (12, 0, 42)
 
 
-def test_where_a_program_keeps_its_records_is_its_users_to_say(
+def test_the_user_decides_where_a_program_keeps_its_records(
     store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     one = added(store, agent("claude"))
@@ -369,7 +369,7 @@ def test_a_line_with_other_types_is_passed_over(store: Store, home: Path) -> Non
     assert spent(store, one).output_tokens == 126
 
 
-def test_a_store_that_may_only_be_read_does_not_keep_anybody_from_reading(store: Store, home: Path) -> None:
+def test_spending_can_be_read_from_a_read_only_store(store: Store, home: Path) -> None:
     one = added(store, agent("claude"))
     lay("claude", home, WORKTREE)
     store.db.is_newer = True
@@ -400,7 +400,7 @@ def test_what_runs_leave_in_their_folders_adds_up(store: Store) -> None:
     assert (counts(found), found.cost, found.context) == ((30, 5, 3), 0.75, 50.0)
 
 
-def test_a_run_that_does_not_say_its_cost_makes_the_sum_unknown(store: Store) -> None:
+def test_a_run_without_a_cost_makes_the_sum_unknown(store: Store) -> None:
     one = added(store, replace(agent("shell"), run=2))
     leave(one, 1, input_tokens=10, cost=0.5)
     leave(one, 2, input_tokens=20, cost=None)
@@ -408,7 +408,7 @@ def test_a_run_that_does_not_say_its_cost_makes_the_sum_unknown(store: Store) ->
     assert spent(store, one).cost is None
 
 
-def test_a_runs_own_words_fill_in_what_the_records_do_not_tell(store: Store, home: Path) -> None:
+def test_the_sums_of_a_run_fill_in_what_the_records_lack(store: Store, home: Path) -> None:
     one = added(store, agent("codex"))
     lay("codex", home, WORKTREE)
     leave(one, 1, input_tokens=936, cached_tokens=6000, output_tokens=126, cost=0.125)

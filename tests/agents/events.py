@@ -18,12 +18,12 @@ from typing import Any
 CHILD = "import signal; signal.pause()"
 
 
-def tell(kind: str, **fields: Any) -> None:
+def send(kind: str, **fields: Any) -> None:
     print(json.dumps({"type": kind, **fields}), flush=True)
 
 
 def say(*blocks: dict[str, Any]) -> None:
-    tell("assistant", message={"model": "test-1", "content": blocks, "usage": {"input_tokens": 1000}})
+    send("assistant", message={"model": "test-1", "content": blocks, "usage": {"input_tokens": 1000}})
 
 
 def text(words: str) -> dict[str, Any]:
@@ -36,12 +36,12 @@ def use(tool: str, **arguments: str) -> dict[str, Any]:
 
 def answer(words: str, *, is_error: bool = False) -> None:
     result = {"type": "tool_result", "tool_use_id": "one", "content": words, "is_error": is_error}
-    tell("user", message={"content": [result]})
+    send("user", message={"content": [result]})
 
 
 def end(*, is_error: bool = False, words: str = "", denied: list[dict[str, Any]] | None = None) -> None:
     usage = {"input_tokens": 1000, "cache_read_input_tokens": 500, "output_tokens": 20}
-    tell(
+    send(
         "result",
         is_error=is_error,
         result=words,
@@ -61,7 +61,7 @@ def write(name: str, words: str) -> None:
 
 
 def limit(name: str) -> None:
-    tell("system", subtype="api_retry", attempt=1, max_retries=9, retry_delay_ms=8000, error="rate_limit")
+    send("system", subtype="api_retry", attempt=1, max_retries=9, retry_delay_ms=8000, error="rate_limit")
     while not Path(name).exists():
         time.sleep(0.01)
     say(text("I go on."))
@@ -79,7 +79,7 @@ def main() -> None:
     with Path("starts.jsonl").open("a") as file:
         file.write(json.dumps(arguments) + "\n")
     word, *rest = arguments[-1].split()
-    tell("system", subtype="init", session_id=arguments[1], model="test-1", permissionMode="default")
+    send("system", subtype="init", session_id=arguments[1], model="test-1", permissionMode="default")
     if word == "write":
         write(rest[0], " ".join(rest[1:]))
     elif word == "limit":

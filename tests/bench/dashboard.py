@@ -204,7 +204,7 @@ def _redrawing(workspace: Workspace) -> Iterator[Path]:
 
 @contextlib.contextmanager
 def _busy_cores() -> Iterator[None]:
-    """Programs of someone else that keep every core busy, each in a session of its own like a compiler in its terminal."""
+    """Other programs that keep every core busy, each in a session of its own like a compiler in its terminal."""
     busy = [
         subprocess.Popen([sys.executable, "-c", "while True: pass"], start_new_session=True)
         for _ in range(os.cpu_count() or 1)

@@ -185,7 +185,7 @@ ask "fleet fanout 5 x --agents claude:3,codex:" fleet fanout 5 x --agents claude
 """
 
 
-def test_bash_completes_the_part_behind_a_colon(project: Path) -> None:
+def test_bash_completes_the_part_after_a_colon(project: Path) -> None:
     done = subprocess.run(
         ["bash", "-c", INTERACTIVE],
         capture_output=True,

@@ -33,7 +33,7 @@ def test_editing_opens_the_editor_and_checks_the_result(
     assert cli("config", "--edit").code == 1
 
 
-def test_an_editor_that_nobody_chose_is_not_opened_without_a_terminal(
+def test_an_editor_that_the_user_did_not_choose_is_not_opened_without_a_terminal(
     cli: Cli, project: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     cli.ok("init", "--yes")

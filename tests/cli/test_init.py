@@ -69,7 +69,7 @@ def test_init_says_what_it_detected_from_which_files_and_what_it_sets(cli: Cli, 
     assert "fleet create" in shown[-1]
 
 
-def test_a_gemfile_without_rails_is_not_said_to_be_missing(cli: Cli, project: Path) -> None:
+def test_a_gemfile_without_rails_is_not_reported_as_missing(cli: Cli, project: Path) -> None:
     (project / "Gemfile").write_text('gem "rake"\n')
 
     assert (

@@ -77,7 +77,7 @@ def test_every_command_is_defined_in_the_module_that_the_table_names() -> None:
     assert set(group.commands) == set(MODULES)
 
 
-def test_both_console_scripts_tell_the_version() -> None:
+def test_both_console_scripts_print_the_version() -> None:
     for name in ("fleet", "flt"):
         done = subprocess.run(
             [FLEET.with_name(name), "--version"], capture_output=True, text=True, check=True

@@ -52,7 +52,7 @@ def test_setting_a_key_makes_the_file_and_its_section(project: Path) -> None:
     assert loaded.env == {"TOKEN": "it's [not] = toml"}
 
 
-def test_setting_through_a_link_changes_the_file_behind_it(project: Path) -> None:
+def test_setting_through_a_link_changes_the_linked_file(project: Path) -> None:
     real = project / "dotfiles.toml"
     real.write_text("")
     link = paths.user_config()

@@ -80,9 +80,7 @@ def test_what_is_not_a_regular_file_is_refused_at_once(
 
 
 @pytest.mark.parametrize("plant", [_zero, os.mkfifo, _large])
-def test_a_first_configuration_reads_no_file_that_is_none(
-    project: Path, plant: Callable[[Path], None]
-) -> None:
+def test_a_first_configuration_reads_only_regular_files(project: Path, plant: Callable[[Path], None]) -> None:
     plant(project / "pyproject.toml")
     began = time.monotonic()
     assert presets.detect(project).kind in ("generic", "python")

@@ -40,7 +40,7 @@ def test_changes_are_listed_the_most_urgent_first() -> None:
     assert summary.seconds == 120 * MINUTE
 
 
-def test_what_has_not_moved_or_was_so_before_is_not_said() -> None:
+def test_agents_whose_status_did_not_change_are_left_out() -> None:
     assert summarize(ALL, set(), LEFT, NOW) is None
     assert summarize(ALL, {one.id for one in ALL.agents}, Mark(NOW - MINUTE, 7), NOW) is None
     assert summarize(ALL, {"id-c", "id-f"}, LEFT, NOW) is None
@@ -78,7 +78,7 @@ def test_the_mark_is_a_private_file_that_comes_back(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", "{}", '{"at": "x", "journal": 1}', '{"at": 1}', "null"])
-def test_a_mark_that_says_nothing_is_none(tmp_path: Path, text: str) -> None:
+def test_an_unreadable_mark_counts_as_no_mark(tmp_path: Path, text: str) -> None:
     file = tmp_path / "last-look.json"
     file.write_text(text)
 

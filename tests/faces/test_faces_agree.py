@@ -292,13 +292,13 @@ def test_an_error_reads_the_same_in_every_face(
 ) -> None:
     agent = sleeping(pool)
 
-    def told(value: Any) -> Any:
+    def filled(value: Any) -> Any:
         if isinstance(value, list):
-            return [told(one) for one in value]
+            return [filled(one) for one in value]
         return value.format(id=agent.id, name=agent.name) if isinstance(value, str) else value
 
     options = passed[-1] if passed and isinstance(passed[-1], dict) else {}
-    values = [told(one) for one in passed if not isinstance(one, dict)]
+    values = [filled(one) for one in passed if not isinstance(one, dict)]
     with pytest.raises(FleetError) as of_worker:
         calls.run(pool.fleet, call, values, options, None)
 

@@ -41,7 +41,7 @@ def changed(state: FleetState, name: str, **values: object) -> FleetState:
     return replace(state, agents=agents)
 
 
-def told(
+def announced(
     *states: FleetState, focus: UserFocus = AWAY, settings: NotifySettings | None = None
 ) -> Notice | None:
     """The notice after the fleet went through these states."""
@@ -75,7 +75,7 @@ def told(
     ],
 )
 def test_each_kind_of_change_has_its_own_title(status: Status, said: str | None) -> None:
-    found = told(fleet(a=Status.WORKING), fleet(a=status))
+    found = announced(fleet(a=Status.WORKING), fleet(a=status))
 
     assert (found.title if found else None) == said
 
@@ -83,14 +83,14 @@ def test_each_kind_of_change_has_its_own_title(status: Status, said: str | None)
 def test_a_failed_program_is_announced_with_its_exit() -> None:
     running = fleet(a=Status.WORKING)
 
-    assert told(running, changed(fleet(a=Status.EXITED), "a", exit_code=3)) == Notice("a exited 3")
+    assert announced(running, changed(fleet(a=Status.EXITED), "a", exit_code=3)) == Notice("a exited 3")
     by_signal = changed(fleet(a=Status.EXITED), "a", exit_code=None, exit_signal=9)
-    assert told(running, by_signal) == Notice("a exited, signal 9")
+    assert announced(running, by_signal) == Notice("a exited, signal 9")
 
 
 def test_an_unchanged_status_is_not_news() -> None:
     for status in Status:
-        assert told(fleet(a=status), fleet(a=status)) is None
+        assert announced(fleet(a=status), fleet(a=status)) is None
 
 
 def test_nothing_is_news_before_begin() -> None:
@@ -102,13 +102,13 @@ def test_nothing_is_news_before_begin() -> None:
 
 
 def test_a_new_agent_that_waits_is_news() -> None:
-    found = told(fleet(), fleet(a=(Status.BLOCKED, "rm x?")))
+    found = announced(fleet(), fleet(a=(Status.BLOCKED, "rm x?")))
 
     assert found == Notice("a waits for you", "rm x?")
 
 
 def test_a_restored_agent_is_not_news() -> None:
-    assert told(fleet(a=Status.KILLED), fleet(a=Status.FAILED)) is None
+    assert announced(fleet(a=Status.KILLED), fleet(a=Status.FAILED)) is None
 
 
 def test_another_question_is_news_and_the_same_is_not() -> None:
@@ -124,12 +124,12 @@ def test_another_question_is_news_and_the_same_is_not() -> None:
 def test_an_agent_in_view_is_not_announced() -> None:
     before, after = fleet(a=Status.WORKING, b=Status.WORKING), fleet(a=Status.DONE, b=Status.DONE)
 
-    assert told(before, after, focus=UserFocus(frozenset({"id-a"}))) == Notice("b is done")
-    assert told(before, after, focus=UserFocus(frozenset({"id-a", "id-b"}))) is None
+    assert announced(before, after, focus=UserFocus(frozenset({"id-a"}))) == Notice("b is done")
+    assert announced(before, after, focus=UserFocus(frozenset({"id-a", "id-b"}))) is None
 
 
 def test_without_the_focus_no_agent_is_in_view() -> None:
-    found = told(
+    found = announced(
         fleet(a=Status.WORKING), fleet(a=Status.DONE), focus=UserFocus(frozenset({"id-a"}), has_focus=False)
     )
 
@@ -149,7 +149,7 @@ def test_an_agent_viewed_before_its_notice_is_due_is_not_announced() -> None:
 
 
 @pytest.mark.parametrize(
-    ("settings", "is_told"),
+    ("settings", "is_announced"),
     [
         (NotifySettings(), True),
         (NotifySettings(on=("blocked",)), False),
@@ -165,15 +165,17 @@ def test_an_agent_viewed_before_its_notice_is_due_is_not_announced() -> None:
         (NotifySettings(profiles=("claude",), batches=("other",)), False),
     ],
 )
-def test_settings_select_by_kind_profile_and_batch(settings: NotifySettings, is_told: bool) -> None:
-    assert (told(fleet(a=Status.WORKING), fleet(a=Status.DONE), settings=settings) is not None) is is_told
+def test_settings_select_by_kind_profile_and_batch(settings: NotifySettings, is_announced: bool) -> None:
+    assert (
+        announced(fleet(a=Status.WORKING), fleet(a=Status.DONE), settings=settings) is not None
+    ) is is_announced
 
 
 def test_a_profile_that_is_a_path_goes_by_its_name() -> None:
     before = changed(fleet(a=Status.WORKING), "a", profile="/opt/bin/claude")
     after = changed(fleet(a=Status.DONE), "a", profile="/opt/bin/claude")
 
-    assert told(before, after, settings=NotifySettings(profiles=("!claude",))) is None
+    assert announced(before, after, settings=NotifySettings(profiles=("!claude",))) is None
 
 
 def test_a_muted_batch_is_quiet_until_unmuted() -> None:
@@ -195,7 +197,7 @@ def test_ten_agents_at_once_are_one_notice() -> None:
     names = [f"agent-{letter}" for letter in "abcdefghij"]
     before = fleet(**dict.fromkeys(names, Status.WORKING))
 
-    found = told(before, fleet(**dict.fromkeys(names, Status.DONE)))
+    found = announced(before, fleet(**dict.fromkeys(names, Status.DONE)))
 
     assert found == Notice("10 done", "agent-a, agent-b, agent-c, agent-d and 6 more")
 
@@ -204,7 +206,7 @@ def test_kinds_are_counted_the_most_urgent_first() -> None:
     before = fleet(**dict.fromkeys("abcde", Status.WORKING))
     after = fleet(a=Status.DONE, b=Status.BLOCKED, c=Status.LOST, d=Status.LIMITED, e=Status.BLOCKED)
 
-    found = told(before, after)
+    found = announced(before, after)
 
     assert found == Notice("2 wait for you, 1 with an error, 1 rate limited, 1 done", "b, e, c, d and 1 more")
 
@@ -223,8 +225,8 @@ def test_changes_within_the_settle_time_share_a_notice_and_later_ones_wait() -> 
 
 
 def test_a_change_undone_before_its_notice_is_dropped() -> None:
-    assert told(fleet(a=Status.WORKING), fleet(a=Status.DONE), fleet(a=Status.WORKING)) is None
-    found = told(fleet(a=Status.WORKING), fleet(a=Status.DONE), fleet(a=Status.BLOCKED))
+    assert announced(fleet(a=Status.WORKING), fleet(a=Status.DONE), fleet(a=Status.WORKING)) is None
+    found = announced(fleet(a=Status.WORKING), fleet(a=Status.DONE), fleet(a=Status.BLOCKED))
     assert found == Notice("a waits for you")
 
 
@@ -252,13 +254,17 @@ def test_a_flapping_status_is_announced_once() -> None:
 def test_a_notice_of_one_agent_has_its_question() -> None:
     asks = changed(fleet(a=(Status.BLOCKED, "run rm -rf build/?")), "a", status_detail="permission")
 
-    assert told(fleet(a=Status.WORKING), asks) == Notice("a waits for you (permission)", "run rm -rf build/?")
+    assert announced(fleet(a=Status.WORKING), asks) == Notice(
+        "a waits for you (permission)", "run rm -rf build/?"
+    )
 
 
 @given(st.text(max_size=400), st.text(max_size=300))
 def test_no_text_of_an_agent_can_end_an_escape_sequence(name: str, says: str) -> None:
-    told_of = replace(agent("x", Status.BLOCKED, batch="b"), name=name, evidence=Evidence("osc7501", says))
-    found = told(FleetState((), ()), FleetState((told_of,), ()))
+    changed_agent = replace(
+        agent("x", Status.BLOCKED, batch="b"), name=name, evidence=Evidence("osc7501", says)
+    )
+    found = announced(FleetState((), ()), FleetState((changed_agent,), ()))
 
     assert found is not None
     for text in (found.title, found.text):

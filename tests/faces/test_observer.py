@@ -137,7 +137,7 @@ def test_an_agent_is_counted_again_when_it_prints_or_changes_its_status(tmp_path
     assert asked(diffs, 3 * DIFF_SECONDS, done, printed=1.0) == ["one"]
 
 
-def test_files_that_change_in_silence_are_noticed_sooner_where_one_looks(tmp_path: Path) -> None:
+def test_silent_changes_are_noticed_sooner_in_the_selected_agent(tmp_path: Path) -> None:
     diffs = DiffCounts(lambda: Fleet(tmp_path))
     assert asked(diffs, 0.0, ONE, OTHER) == ["one", "other"]
 
@@ -149,7 +149,7 @@ def test_files_that_change_in_silence_are_noticed_sooner_where_one_looks(tmp_pat
     assert asked(diffs, later, OTHER) == ["other"]
 
 
-def test_nobody_is_asked_for_twice_and_what_nothing_calls_for_waits_for_the_rest(tmp_path: Path) -> None:
+def test_no_agent_is_queued_twice_and_one_without_news_waits_for_its_rest(tmp_path: Path) -> None:
     diffs = DiffCounts(lambda: Fleet(tmp_path))
 
     assert diffs.ask([ONE], {}, 0.0) == [ONE]
@@ -158,7 +158,7 @@ def test_nobody_is_asked_for_twice_and_what_nothing_calls_for_waits_for_the_rest
 
 
 @pytest.mark.slow
-def test_counting_what_nothing_calls_for_takes_little_of_the_time(fleet: Fleet, tmp_path: Path) -> None:
+def test_counting_agents_without_news_takes_little_of_the_time(fleet: Fleet, tmp_path: Path) -> None:
     agent = fleet.create("quiet", profile="shell", prompt="exec sleep 1000")
     diffs = DiffCounts(lambda: Fleet(tmp_path))
     begin = time.monotonic()

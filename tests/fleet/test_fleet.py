@@ -482,7 +482,7 @@ def test_uncommitted_changes_are_counted_without_our_own_settings(fleet: Fleet, 
     assert fleet.uncommitted() == 2
 
 
-def test_head_as_base_means_where_one_stands(fleet: Fleet, project: Path) -> None:
+def test_head_as_base_means_the_commit_that_is_checked_out_here(fleet: Fleet, project: Path) -> None:
     first = git(project, "rev-parse", "HEAD").strip()
     git(project, "commit", "-q", "--allow-empty", "-m", "second")
     other = WatchedFleet(project)

@@ -156,7 +156,7 @@ def test_the_environment_of_a_hook_does_not_mislead(
 # ── planning ──
 
 
-def test_a_plan_starts_at_the_head_of_where_we_stand(repo: Path, trees: Path) -> None:
+def test_a_plan_starts_at_the_head_of_the_current_worktree(repo: Path, trees: Path) -> None:
     place = worktree(repo, "side", trees / "side")
     tip = commit(place, {"new.txt": "x"})
     found = git.discover(place)
@@ -301,7 +301,7 @@ def test_a_worktree_has_the_files_of_its_base_and_its_own_branch(repo: Path, tre
     assert listed == git.Worktree(plan.path, "agent1", first, "feat/ü", True, "agent1 is alive")
 
 
-def test_a_name_for_the_entry_that_is_taken_gives_way(repo: Path, trees: Path) -> None:
+def test_an_entry_gets_another_name_if_the_wanted_one_is_taken(repo: Path, trees: Path) -> None:
     worktree(repo, "one", trees / "one")
     found = git.discover(repo)
 

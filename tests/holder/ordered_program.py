@@ -65,7 +65,7 @@ class Imitation:
     def statuses(self) -> list[str]:
         return [event["status"] for event in self.events("status")]
 
-    def told(self) -> dict[str, Any]:
+    def reported_status(self) -> dict[str, Any]:
         return self.events("status")[-1]
 
     def wait_for(self, *wanted: str, **fields: str) -> dict[str, Any]:
@@ -74,14 +74,14 @@ class Imitation:
         def is_so() -> bool:
             if not self.events("status"):
                 return False
-            told = self.told()
+            told = self.reported_status()
             return told["status"] in wanted and all(told[name] == value for name, value in fields.items())
 
         try:
             wait_until(is_so, f"{wanted} {fields}", seconds=SECONDS)
         except AssertionError as error:
-            raise AssertionError(f"{error}; told were {self.events('status')}") from None
-        return self.told()
+            raise AssertionError(f"{error}; reported were {self.events('status')}") from None
+        return self.reported_status()
 
     def receipts(self, prompt: str) -> list[str]:
         return [event["state"] for event in self.events("receipt") if event["prompt"] == prompt]

@@ -307,7 +307,7 @@ def test_what_a_hook_has_decided_is_only_watched() -> None:
     assert answer.outcome == "answered"
 
 
-def test_a_hook_whose_decision_nothing_comes_of_is_a_refusal() -> None:
+def test_a_hook_decision_without_an_effect_is_a_refusal() -> None:
     answer = Answer.by_hook(PERMISSION, 0.0)
 
     for tenth in range(1, int(GONE_SECONDS * 10) + 3):

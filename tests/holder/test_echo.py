@@ -54,7 +54,7 @@ def test_what_the_terminal_prints_by_itself_is_echo(terminal: tuple[int, int], t
     assert not echo.covers(b"more")
 
 
-def test_what_a_program_prints_behind_it_is_not(terminal: tuple[int, int]) -> None:
+def test_what_a_program_prints_after_the_echo_is_not_echo(terminal: tuple[int, int]) -> None:
     ours, theirs = terminal
     echo = ExpectedEcho(ours)
     echo.expect(b"hello\r")

@@ -107,7 +107,7 @@ def test_a_run_is_printed_as_words_and_reported_as_states() -> None:
     assert done.returncode == 0
 
 
-def test_words_that_come_one_by_one_stand_on_one_line() -> None:
+def test_words_that_come_one_by_one_are_printed_on_one_line() -> None:
     assert words(replayed("gemini-edit"))[:-1] == [
         "I begin.",
         "write /project/work/notes.txt",
@@ -252,7 +252,7 @@ def test_the_prompt_can_come_by_standard_input() -> None:
     assert words(run(["cat"], stdin=prompt))[:-1] == prompt.splitlines()
 
 
-def test_there_is_nothing_on_standard_input_otherwise() -> None:
+def test_standard_input_is_empty_otherwise() -> None:
     assert len(words(run(["cat"]))) == 1
 
 

@@ -170,11 +170,11 @@ def test_a_hook_that_waits_with_an_invalid_event_is_released(run: Path) -> None:
 
 @pytest.mark.parametrize("folder", ["", "/nowhere", "/etc"])
 @pytest.mark.parametrize("arguments", [(), ("decide",)])
-def test_without_a_holder_it_ends_at_once_and_well(folder: str, arguments: tuple[str, ...]) -> None:
+def test_without_a_holder_a_hook_ends_at_once_with_success(folder: str, arguments: tuple[str, ...]) -> None:
     assert end_of(start(folder, {"a": 1}, *arguments)) == (0, "", "")
 
 
-def test_it_is_quick(run: Path) -> None:
+def test_a_hook_ends_quickly(run: Path) -> None:
     """The program waits for its hook. Takes the best of several runs because the machine may be busy."""
 
     def taken() -> float:

@@ -76,7 +76,7 @@ class Table:
         (self.hooks / f"{pid}.json").write_text(json.dumps({"event": "Ask", **payload}))
         return reply_pipe
 
-    def hears(self) -> None:
+    def read_hooks(self) -> None:
         for take in self.interaction.sources().values():
             take()
 
@@ -96,7 +96,7 @@ def test_a_request_that_the_rules_decide_is_not_shown_as_a_question(folder: Path
     reply_pipe = table.asks(77, tool_name="Write", tool_input={"file_path": "a.txt"}, command="x")
     reader = os.open(reply_pipe, os.O_RDONLY | os.O_NONBLOCK)
 
-    table.hears()
+    table.read_hooks()
     table.tick()
 
     assert os.read(reader, 100) == b"{yes}\n"
@@ -110,7 +110,7 @@ def test_a_denial_by_the_rules_names_the_rule_as_json_and_does_not_interrupt(fol
     reply_pipe = table.asks(77, tool_name="Bash", tool_input={"command": "rm 'a\"b'"}, command="x")
     reader = os.open(reply_pipe, os.O_RDONLY | os.O_NONBLOCK)
 
-    table.hears()
+    table.read_hooks()
     table.tick()
 
     said = json.loads(os.read(reader, 4000))["hookSpecificOutput"]["decision"]
@@ -126,7 +126,7 @@ def test_a_request_that_no_rule_can_read_is_asked(folder: Path, path: str) -> No
     table = Table(folder, {"mode": "on", "rules": [{"decision": "allow", "path": "src/**"}]})
     table.asks(77, tool_name="Write", tool_input={"file_path": path}, command="x")
 
-    table.hears()
+    table.read_hooks()
     table.tick()
 
     assert table.published[-1]["status"] == "blocked"
@@ -135,7 +135,7 @@ def test_a_request_that_no_rule_can_read_is_asked(folder: Path, path: str) -> No
 def test_a_decision_for_a_killed_hook_is_not_retried_forever(folder: Path) -> None:
     table = Table(folder, ALLOW_ALL)
     table.asks(77, tool_name="Write", tool_input={"file_path": "a.txt"})
-    table.hears()
+    table.read_hooks()
     now = time.monotonic()
     due = table.interaction.due(now)
     assert due == now + RETRY_SECONDS
@@ -191,8 +191,8 @@ def test_a_receipt_written_but_not_reported_before_a_restart_is_reported(folder:
 
     table.interaction.begin(restarted=True)
 
-    told = {event["prompt"]: event["state"] for event in table.published if event["kind"] == "receipt"}
-    assert told == {"p0": "answered", "p1": "accepted"}
+    states = {event["prompt"]: event["state"] for event in table.published if event["kind"] == "receipt"}
+    assert states == {"p0": "answered", "p1": "accepted"}
 
 
 @pytest.mark.parametrize(("offset", "status"), [(0, Status.IDLE), (10, Status.IDLE), (30, Status.WORKING)])

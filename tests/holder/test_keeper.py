@@ -107,7 +107,7 @@ def test_the_exit_code_is_recorded_and_sent_to_viewers(tmp_path: Path) -> None:
     assert abs(end.at - time.time()) < 60
 
 
-def test_the_last_words_and_the_last_screen_are_kept(tmp_path: Path) -> None:
+def test_the_last_output_and_the_last_screen_are_kept(tmp_path: Path) -> None:
     with start_holder(tmp_path, ["/bin/sh", "-c", "echo these are the last words"]) as holder:
         holder.exit()
 
@@ -138,7 +138,7 @@ def test_a_program_that_refuses_to_end_is_killed_after_its_grace(tmp_path: Path)
     assert (end.cause, end.signal) == ("stop", signal.SIGKILL)
 
 
-def test_a_holder_that_is_told_to_end_records_an_interruption_and_the_last_words(tmp_path: Path) -> None:
+def test_a_holder_that_is_asked_to_end_records_an_interruption_and_the_last_output(tmp_path: Path) -> None:
     with start_holder(tmp_path, agent("echoes")) as holder:
         with holder.session() as session:
             assert shows("ready", session)
@@ -151,7 +151,7 @@ def test_a_holder_that_is_told_to_end_records_an_interruption_and_the_last_words
     assert "ready" in last_lines(holder.folder, 9)
 
 
-def test_a_shutdown_that_the_program_is_told_of_first_is_an_interruption_too(tmp_path: Path) -> None:
+def test_a_shutdown_that_reaches_the_program_first_is_an_interruption_too(tmp_path: Path) -> None:
     with start_holder(tmp_path, agent("echoes")) as holder:
         with holder.session() as session:
             assert shows("ready", session)
@@ -159,7 +159,7 @@ def test_a_shutdown_that_the_program_is_told_of_first_is_an_interruption_too(tmp
         # Its keeper waits for what the server has yet to read, and gets the signal while it waits.
         os.kill(server, signal.SIGSTOP)
         os.kill(holder.pid, signal.SIGTERM)
-        wait_until(lambda: processes.look_up(holder.pid) is None, "the keeper hearing of the end")
+        wait_until(lambda: processes.look_up(holder.pid) is None, "the end of the program")
         os.kill(holder.keeper_pid, signal.SIGTERM)
         for number in (signal.SIGTERM, signal.SIGCONT):
             os.kill(server, number)
@@ -175,7 +175,7 @@ def test_other_signals_do_not_move_a_keeper(tmp_path: Path) -> None:
         assert shows("got: hello", session)
 
 
-def test_nothing_is_left_of_any_way_to_escape(tmp_path: Path) -> None:
+def test_no_process_that_tries_to_escape_is_left(tmp_path: Path) -> None:
     told = tmp_path / "told"
     bystander = subprocess.Popen(["sleep", "1000"], start_new_session=True)
     with start_holder(tmp_path, agent("escapes", told)) as holder:

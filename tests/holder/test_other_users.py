@@ -65,7 +65,7 @@ def test_what_an_agent_leaves_is_private(pool: AgentPool) -> None:
 
 @needs_root
 def test_another_user_who_reaches_a_holder_learns_nothing(pool: AgentPool) -> None:
-    """Also if someone has opened the folders and the socket to everybody."""
+    """Also if the folders and the socket were opened to all users."""
     agent = pool.take(together=3)
     address = socket_of(agent)
     opened = [address, address.parent, pool.runtime]

@@ -225,7 +225,7 @@ def test_enter_is_not_pressed_again_into_a_question(tmp_path: Path) -> None:
     assert not any(one.submit for one in steps)
 
 
-def test_of_a_program_that_shows_nothing_it_is_not_known_whether_it_took_a_prompt(tmp_path: Path) -> None:
+def test_whether_a_program_that_shows_nothing_took_a_prompt_is_unknown(tmp_path: Path) -> None:
     prompts = one(tmp_path)
     silent = ProgramState(Status.IDLE, speaks=False)
     prompts.step(1.0, silent)
@@ -247,7 +247,7 @@ def test_the_next_prompt_waits_until_the_one_before_was_taken(tmp_path: Path) ->
     assert PromptStep(paste="two") in steps
 
 
-def test_a_prompt_sent_into_work_counts_as_taken_only_by_the_programs_own_word(tmp_path: Path) -> None:
+def test_a_prompt_sent_into_work_counts_as_taken_only_by_the_programs_own_report(tmp_path: Path) -> None:
     prompts = one(tmp_path, is_now=True)
     step(prompts, 1.0, Status.WORKING, busy=1)
     step(prompts, LATER, Status.WORKING, busy=1)
@@ -258,7 +258,7 @@ def test_a_prompt_sent_into_work_counts_as_taken_only_by_the_programs_own_word(t
     assert state(prompts) == ("accepted", "")
 
 
-def test_a_prompt_sent_into_work_without_a_word_about_it_stays_typed(tmp_path: Path) -> None:
+def test_a_prompt_sent_into_work_without_a_report_about_it_stays_typed(tmp_path: Path) -> None:
     prompts = one(tmp_path, is_now=True)
     step(prompts, 1.0, Status.WORKING, busy=1)
     step(prompts, LATER, Status.WORKING, busy=1)
@@ -317,7 +317,7 @@ def test_a_prompt_on_the_command_line_is_typed_already(tmp_path: Path) -> None:
     assert state(prompts) == ("answered", "")
 
 
-def test_a_prompt_on_the_command_line_that_nothing_comes_of_gives_way_without_an_enter(
+def test_a_prompt_on_the_command_line_without_a_turn_lets_the_next_one_go_without_an_enter(
     tmp_path: Path,
 ) -> None:
     prompts = PromptQueue(tmp_path, "go", first_id="p1", is_given=True)
@@ -446,7 +446,7 @@ def test_a_prompt_that_was_being_typed_when_the_server_died_is_refused_with_the_
     assert "replaced" in refusal.receipt["reason"]
 
 
-def test_nothing_is_added_to_half_a_prompt_that_may_stand_there(tmp_path: Path) -> None:
+def test_nothing_is_typed_while_half_a_prompt_may_be_in_the_box(tmp_path: Path) -> None:
     step(one(tmp_path), 1.0)
     second = PromptQueue(tmp_path)
     second.add("p2", "two", is_now=False)

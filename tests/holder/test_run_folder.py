@@ -266,7 +266,7 @@ def test_lines_that_are_not_events_are_skipped(folder: Path, line: str) -> None:
     assert [event["seq"] for event in read_events(folder, 0)[1]] == [2]
 
 
-def test_events_wait_for_room_and_then_stand_on_lines_of_their_own(folder: Path) -> None:
+def test_events_wait_for_free_space_and_then_each_has_its_own_line(folder: Path) -> None:
     events = EventLog(folder)
     events.append("bell", 1.0)
     size = (folder / "events.jsonl").stat().st_size

@@ -223,7 +223,9 @@ def test_a_redraw_that_never_ends_is_shown_all_the_same(tmp_path: Path) -> None:
         assert shows("after", session)
 
 
-def test_the_terminal_takes_the_size_of_who_typed_last_and_others_see_it_whole(tmp_path: Path) -> None:
+def test_the_terminal_takes_the_size_of_the_viewer_that_typed_last_and_others_see_it_whole(
+    tmp_path: Path,
+) -> None:
     with (
         start_holder(tmp_path, agent("drawing")) as holder,
         holder.session(kind="pane", cols=60, rows=20) as pane,
@@ -554,7 +556,7 @@ def test_what_a_client_types_just_before_it_leaves_reaches_the_program(tmp_path:
     assert sorted(words) == sorted([f"word{number}" for number in range(50)] * 2)
 
 
-def told(holder: RunningHolder) -> list[tuple[str, str]]:
+def reported_statuses(holder: RunningHolder) -> list[tuple[str, str]]:
     """Each status with its source."""
     return [(str(event["status"]), str(event["source"])) for event in events(holder, "status")]
 
@@ -576,15 +578,15 @@ exec cat
         holder.session() as session,
     ):
         assert shows("still", session)
-        assert told(holder)[-1] == ("blocked", "osc7501")
-        wait_until(lambda: ("working", "osc7501") in told(holder), "the second report")
+        assert reported_statuses(holder)[-1] == ("blocked", "osc7501")
+        wait_until(lambda: ("working", "osc7501") in reported_statuses(holder), "the second report")
         server = holder.living_server()
         os.kill(server, signal.SIGKILL)
         wait_until(lambda: holder.server_pid() not in (0, server), "a server that has to be told")
         with holder.session() as again:
             assert again.welcome["status"] == "working"
             type_line(again, "go")
-        wait_until(lambda: told(holder)[-1][1] != "osc7501", "the end of what it reported")
+        wait_until(lambda: reported_statuses(holder)[-1][1] != "osc7501", "the end of what it reported")
 
 
 GUEST_AND_LEADER = r"""
@@ -615,8 +617,8 @@ def test_a_report_made_while_no_program_has_the_terminal_is_recorded_before_it_i
     with start_holder(
         tmp_path, [sys.executable, "-c", GUEST_AND_LEADER], signals={"reports": True}
     ) as holder:
-        wait_until(lambda: ("working", "osc7501") in told(holder), "the program's own report")
-        wait_until(lambda: ("error", "osc7501") in told(holder), "the report about it")
+        wait_until(lambda: ("working", "osc7501") in reported_statuses(holder), "the program's own report")
+        wait_until(lambda: ("error", "osc7501") in reported_statuses(holder), "the report about it")
 
 
 # ── what is not the program's doing ─────────────────────────────────────────────────────────────────────────────
@@ -632,7 +634,7 @@ def test_the_echo_of_a_prompt_does_not_show_that_it_was_taken(tmp_path: Path) ->
         wait_until(lambda: events(holder, "receipt")[-1]["reason"] == UNKNOWABLE, "all that can be known")
         assert "are you there?" in last_output(holder.folder, 100).decode()
         assert [one["state"] for one in events(holder, "receipt")] == ["queued", "typed", "typed"]
-        assert told(holder)[-1] == ("idle", "silence")
+        assert reported_statuses(holder)[-1] == ("idle", "silence")
 
 
 @pytest.mark.slow
@@ -654,7 +656,7 @@ def test_redrawing_in_another_size_does_not_count_as_work(tmp_path: Path) -> Non
             assert is_drawn(session, 91, 31)
             session.ask("ping")
 
-        assert told(holder)[-1] == ("idle", "silence")
+        assert reported_statuses(holder)[-1] == ("idle", "silence")
 
 
 COMPUTES = r"""
@@ -675,6 +677,6 @@ def test_a_program_that_computes_in_silence_is_not_idle(tmp_path: Path) -> None:
         holder.session() as session,
     ):
         assert shows("end", session)
-        assert ("idle", "silence") not in told(holder)
+        assert ("idle", "silence") not in reported_statuses(holder)
 
         wait_for_status(session, "idle")

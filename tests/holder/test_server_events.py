@@ -103,7 +103,7 @@ def opened() -> Iterator[Callable[..., EventStream]]:
         yield open_stream
 
 
-def heard(
+def received(
     stream: EventStream, count: int = 1, until: Callable[[], bool] = lambda: True
 ) -> list[server_events.ServerEvent]:
     """So many events, by a loop such as a screen server's: it registers once and sleeps until something is due."""
@@ -123,11 +123,11 @@ def chunk(data: bytes) -> bytes:
     return b"%x\r\n%s\r\n" % (len(data), data)
 
 
-def told(**event: object) -> bytes:
+def event_data(**event: object) -> bytes:
     return b"data: " + json.dumps(event).encode() + b"\n\n"
 
 
-def telling(*pieces: bytes, head: bytes = STREAM) -> Script:
+def sending(*pieces: bytes, head: bytes = STREAM) -> Script:
     """Answers, sends these pieces, and stays until the client leaves."""
 
     def script(connection: socket.socket, _: bytes) -> None:
@@ -150,18 +150,18 @@ def leaving(*pieces: bytes) -> Script:
 
 
 def test_events_are_read_in_the_order_they_are_sent(opened: Callable[..., EventStream]) -> None:
-    with Server(telling(chunk(told(type="one")), chunk(told(type="two")))) as server:
-        assert heard(opened(server.port), 2) == [{"type": "one"}, {"type": "two"}]
+    with Server(sending(chunk(event_data(type="one")), chunk(event_data(type="two")))) as server:
+        assert received(opened(server.port), 2) == [{"type": "one"}, {"type": "two"}]
 
 
 def test_events_without_chunked_encoding_are_read(opened: Callable[..., EventStream]) -> None:
-    with Server(telling(told(type="one"), head=b"HTTP/1.0 200 OK\r\n\r\n")) as server:
-        assert heard(opened(server.port)) == [{"type": "one"}]
+    with Server(sending(event_data(type="one"), head=b"HTTP/1.0 200 OK\r\n\r\n")) as server:
+        assert received(opened(server.port)) == [{"type": "one"}]
 
 
 def test_the_password_goes_along(opened: Callable[..., EventStream]) -> None:
-    with Server(telling(chunk(told(type="one")))) as server:
-        heard(opened(server.port, "secret word", user="opencode"))
+    with Server(sending(chunk(event_data(type="one")))) as server:
+        received(opened(server.port, "secret word", user="opencode"))
 
     secret = base64.b64encode(b"opencode:secret word")
     assert b"GET /event HTTP/1.1\r\n" in server.requests[0]
@@ -169,7 +169,7 @@ def test_the_password_goes_along(opened: Callable[..., EventStream]) -> None:
 
 
 def test_a_server_that_comes_up_later_is_found(opened: Callable[..., EventStream]) -> None:
-    late = Server(telling(chunk(told(type="one"))))
+    late = Server(sending(chunk(event_data(type="one"))))
     late._listener.close()
     stream = opened(late.port)
     begun = time.monotonic()
@@ -179,7 +179,7 @@ def test_a_server_that_comes_up_later_is_found(opened: Callable[..., EventStream
 
     late._listener = socket.create_server(("127.0.0.1", late.port))
     with late:
-        assert heard(stream) == [{"type": "one"}]
+        assert received(stream) == [{"type": "one"}]
     assert stream.is_open
 
 
@@ -204,18 +204,18 @@ def test_connection_attempts_are_spaced() -> None:
 @pytest.mark.slow
 def test_a_server_that_goes_away_is_found_again(opened: Callable[..., EventStream]) -> None:
     with Server(
-        leaving(STREAM, chunk(told(type="one")), chunk(b"data: {")),
+        leaving(STREAM, chunk(event_data(type="one")), chunk(b"data: {")),
         leaving(b""),
         leaving(STREAM + b"0\r\n\r\n"),
-        telling(chunk(told(type="two"))),
+        sending(chunk(event_data(type="two"))),
     ) as server:
-        assert heard(opened(server.port), 2) == [{"type": "one"}, {"type": "two"}]
+        assert received(opened(server.port), 2) == [{"type": "one"}, {"type": "two"}]
 
 
 def test_a_server_that_takes_the_request_and_never_answers_is_asked_again(
     opened: Callable[..., EventStream],
 ) -> None:
-    with Server(telling(head=b""), telling(chunk(told(type="one")))) as server:
+    with Server(sending(head=b""), sending(chunk(event_data(type="one")))) as server:
         stream = opened(server.port)
         stream.step(0.0)
         while not server.requests:
@@ -230,7 +230,7 @@ def test_a_server_that_takes_the_request_and_never_answers_is_asked_again(
 
 
 def test_a_stream_without_a_heartbeat_is_reopened(opened: Callable[..., EventStream]) -> None:
-    with Server(telling(chunk(told(type="one"))), telling(chunk(told(type="two")))) as server:
+    with Server(sending(chunk(event_data(type="one"))), sending(chunk(event_data(type="two")))) as server:
         stream = opened(server.port)
         while not stream.step(1.0):
             pass
@@ -244,7 +244,7 @@ def test_a_stream_without_a_heartbeat_is_reopened(opened: Callable[..., EventStr
 
 def test_a_refusal_is_retried_later(opened: Callable[..., EventStream]) -> None:
     refused = b"HTTP/1.1 401 Unauthorized\r\nContent-Length: 0\r\n\r\n"
-    with Server(leaving(refused), telling(chunk(told(type="one")))) as server:
+    with Server(leaving(refused), sending(chunk(event_data(type="one")))) as server:
         stream = opened(server.port)
         while stream.due(0.0) != RETRY_MOST:
             stream.step(0.0)
@@ -272,14 +272,14 @@ def test_a_refusal_is_retried_later(opened: Callable[..., EventStream]) -> None:
     ],
 )
 def test_garbage_is_survived(garbage: bytes, opened: Callable[..., EventStream]) -> None:
-    with Server(leaving(garbage), telling(chunk(told(type="one")))) as server:
-        assert heard(opened(server.port)) == [{"type": "one"}]
+    with Server(leaving(garbage), sending(chunk(event_data(type="one")))) as server:
+        assert received(opened(server.port)) == [{"type": "one"}]
 
 
 def test_a_giant_event_is_skipped_and_the_next_one_read(opened: Callable[..., EventStream]) -> None:
     giant = b"data: " + b"x" * (server_events.EVENT_LIMIT * 3) + b"\n\n"
-    with Server(telling(chunk(giant), chunk(told(type="one")))) as server:
-        assert heard(opened(server.port)) == [{"type": "one"}]
+    with Server(sending(chunk(giant), chunk(event_data(type="one")))) as server:
+        assert received(opened(server.port)) == [{"type": "one"}]
 
 
 # ── beside the stream ──
@@ -289,7 +289,7 @@ def by_path(answers: dict[bytes, bytes]) -> Script:
     def script(connection: socket.socket, request: bytes) -> None:
         path = request.split(b" ", 2)[1]
         if path == b"/event":
-            telling(chunk(told(type="server.connected")))(connection, request)
+            sending(chunk(event_data(type="server.connected")))(connection, request)
             return
         body = answers[path]
         connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s" % (len(body), body))
@@ -304,7 +304,7 @@ def test_what_was_asked_before_the_connection_is_caught_up_with(opened: Callable
         b"/question": b"not json",
     }
     with Server(by_path(answers)) as server:
-        events = heard(opened(server.port, "secret", catch_up=OPENCODE.catch_up if OPENCODE else None), 3)
+        events = received(opened(server.port, "secret", catch_up=OPENCODE.catch_up if OPENCODE else None), 3)
 
     assert {"type": "permission.asked", "properties": {"id": "per_1", "sessionID": "s"}} in events
     assert {
@@ -316,7 +316,7 @@ def test_what_was_asked_before_the_connection_is_caught_up_with(opened: Callable
 
 def test_an_empty_status_is_an_event_too(opened: Callable[..., EventStream]) -> None:
     with Server(by_path({b"/session/status": b"{}"})) as server:
-        events = heard(opened(server.port, catch_up={"/session/status": "session.status"}), 2)
+        events = received(opened(server.port, catch_up={"/session/status": "session.status"}), 2)
 
     assert {"type": "session.status.none"} in events
 
@@ -370,16 +370,16 @@ def statuses(
     events: list[server_events.ServerEvent], folder: str = "/project/work"
 ) -> list[tuple[str, str, str]]:
     """The statuses that follow from the events, each change once."""
-    conversation, told_so_far = ConversationFilter(folder), [("", "", "")]
+    conversation, reported_so_far = ConversationFilter(folder), [("", "", "")]
     for event in events:
         owner, found = conversation.owner(event), in_values(RULES, event)
         if found is None or owner == "other" or (owner == "helper" and not found.rule.from_helpers):
             continue
         rule = found.rule
-        told = (str(rule.status), rule.kind, found.text)
-        if told_so_far[-1][0] not in rule.keeps and told_so_far[-1] != told:
-            told_so_far.append(told)
-    return told_so_far[1:]
+        event_data = (str(rule.status), rule.kind, found.text)
+        if reported_so_far[-1][0] not in rule.keeps and reported_so_far[-1] != event_data:
+            reported_so_far.append(event_data)
+    return reported_so_far[1:]
 
 
 def test_a_recorded_session_reads_as_what_happened_in_it() -> None:

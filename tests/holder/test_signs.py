@@ -353,7 +353,7 @@ def test_a_title_that_flaps_is_one_status(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("profile", ["claude", "codex"])
-def test_a_dialog_that_was_merely_printed_is_none_where_the_program_reports(
+def test_a_printed_dialog_does_not_count_where_the_program_reports_its_status(
     tmp_path: Path, profile: str
 ) -> None:
     lines = ["Do you want to proceed?", " ❯ 1. Yes", "   2. No", "", "Esc to cancel", "",
@@ -473,7 +473,7 @@ def test_the_same_question_twice_in_a_row_is_two_questions(tmp_path: Path) -> No
         ask(program, {"report": "state=working"}, {"report": again}, {"screen": DIALOG})
 
         assert program.ask("respond", choice="1")["state"] == "answered"
-        assert program.told()["status"] == "blocked"
+        assert program.reported_status()["status"] == "blocked"
         program.order({"on_key": [{"report": "state=done"}]})
         assert program.ask("respond", choice="2")["state"] == "answered"
 

@@ -62,7 +62,7 @@ def test_the_size_follows_the_viewer_that_typed_last_and_not_a_newcomer() -> Non
     assert sizes.settle(0.0) == (120, 40)
 
 
-def test_a_resize_of_one_who_does_not_own_the_size_waits_for_its_turn() -> None:
+def test_a_resize_of_a_viewer_that_does_not_own_the_size_waits_for_its_turn() -> None:
     sizes = SizeOwner(START)
     owner, other = terminal(), terminal()
     sizes.wanted(owner, 80, 24, 0.0)
@@ -92,7 +92,7 @@ def test_when_the_owner_leaves_the_next_takes_over_after_a_moment() -> None:
     assert sizes.due() is None
 
 
-def test_the_one_who_typed_before_the_owner_is_next_in_line() -> None:
+def test_the_viewer_that_typed_before_the_owner_is_next() -> None:
     sizes = SizeOwner(START)
     early, late, silent = terminal(), terminal(), terminal()
     for viewer, cols in ((early, 50), (late, 60), (silent, 70)):

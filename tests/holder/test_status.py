@@ -394,7 +394,7 @@ def test_a_command_is_reported_verbatim_and_a_cut_one_says_so(length: int, told:
     assert len(sign.text) == MAX_TEXT
 
 
-def test_of_a_dialog_higher_than_the_screen_all_that_is_seen_has_to_be_the_end_of_the_command() -> None:
+def test_a_dialog_higher_than_the_screen_must_show_the_end_of_the_command() -> None:
     found = new_judge(rules=replace(TITLES, hook=(ASKS,)))
     lines = [f"echo number {number} of many" for number in range(40)]
     found.hooked({"event": "Ask", "input": {"command": "\n".join(lines)}}, 1.0)
@@ -440,7 +440,7 @@ def test_a_status_reported_before_is_not_news_to_the_next_judge(source: str) -> 
 
 
 @pytest.mark.parametrize("values", [None, [], "ls", 5, {"command": 5, "reason": None, "mood": "good"}])
-def test_a_request_of_another_shape_is_none(values: object) -> None:
+def test_a_malformed_request_reads_as_an_empty_one(values: object) -> None:
     found = new_judge(rules=TITLES)
 
     assert found.recall({"status": "blocked", "source": "hook", "wish": values}, 1.0)
@@ -752,7 +752,9 @@ def test_a_program_that_never_begins_its_first_prompt_is_calm_after_a_while() ->
 @pytest.mark.parametrize(
     ("words", "kind"), [("trust this folder", "trust"), ("approve Bash: echo limit reached", "permission")]
 )
-def test_the_words_of_a_reported_question_tell_its_kind_and_never_a_limit(words: str, kind: str) -> None:
+def test_the_words_of_a_reported_question_decide_its_kind_and_never_mean_a_limit(
+    words: str, kind: str
+) -> None:
     found = StatusJudge(profiles.load("claude").rules)
     found.reported(f"state=blocked:kind=permission:msg={told_words(words)}", 1.0)
     found.settle(1.0)

@@ -417,7 +417,7 @@ def test_a_follower_that_begins_at_a_cut_line_gives_it_whole(tmp_path: Path) -> 
 # ── lines of an alternate screen ──
 
 
-def test_a_line_is_given_once_when_it_has_stood_still() -> None:
+def test_a_line_is_given_once_when_it_has_settled() -> None:
     screen = SettledLines(hold=1.0)
 
     assert screen.seen(["hello", ""], 0.0) == []

@@ -299,7 +299,7 @@ def test_a_keeper_that_was_killed_leaves_a_lost_agent_that_is_named(cli: Cli, fl
     assert Path(fleet.find("fix").worktree).is_dir()
 
 
-def test_outside_a_repository_it_works_too(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_doctor_works_outside_a_repository(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
 
     assert "✓ store" in cli.ok("doctor")

@@ -229,7 +229,7 @@ def test_a_rule_without_a_command_allows_all_that_can_be_read() -> None:
     assert of_command("git push", PermissionRule("allow", "bash")) == "ask"
 
 
-def test_what_expands_later_is_allowed_only_behind_a_star() -> None:
+def test_what_expands_later_is_allowed_only_where_a_star_matches() -> None:
     assert of_command("ls src/*.py", allow("ls *")) == "allow"
     assert of_command("ls src/*.py", allow("ls src/*")) == "allow"
     assert of_command("ls $X", allow("ls *")) == "allow"

@@ -1,4 +1,4 @@
-"""What headless programs tell, as recorded from the real ones: the words, the states and the numbers in it."""
+"""What headless programs report, as recorded from the real ones: the words, the states and the numbers in it."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def read(name: str) -> list[EventItem]:
     return [item for line in lines for item in reader(json.loads(line), context)]
 
 
-def told(*events: dict[str, object], stream: str = "claude") -> list[EventItem]:
+def items_of(*events: dict[str, object], stream: str = "claude") -> list[EventItem]:
     context = EventContext("/project/work")
     return [item for event in events for item in EVENT_READERS[stream].read(event, context)]
 
@@ -207,7 +207,7 @@ def test_what_was_spent_is_counted(recording: str, expected: TokenUsage) -> None
 def test_what_came_from_a_cache_is_counted_apart() -> None:
     report = {"input_tokens": 20170, "cached_input_tokens": 10085, "output_tokens": 47}
 
-    assert usage(told({"type": "turn.completed", "usage": report}, stream="codex")) == TokenUsage(
+    assert usage(items_of({"type": "turn.completed", "usage": report}, stream="codex")) == TokenUsage(
         10085, 10085, 47
     )
 
@@ -235,7 +235,7 @@ def claude_says(*blocks: dict[str, object], **more: object) -> dict[str, object]
 
 
 def test_a_thought_is_one_short_line() -> None:
-    items = told(claude_says({"type": "thinking", "thinking": "First\nthis, " + "then that " * 40}))
+    items = items_of(claude_says({"type": "thinking", "thinking": "First\nthis, " + "then that " * 40}))
 
     [line] = words(items)
     assert line.startswith("d … First this, then that")
@@ -244,7 +244,7 @@ def test_a_thought_is_one_short_line() -> None:
 
 def test_a_commands_output_is_shown_in_part() -> None:
     output = "\n".join(f"line {number}" for number in range(50))
-    items = told(
+    items = items_of(
         claude_says({"type": "tool_use", "id": "x", "name": "Bash", "input": {"command": "make\nmake test"}}),
         {
             "type": "user",
@@ -258,7 +258,7 @@ def test_a_commands_output_is_shown_in_part() -> None:
 
 
 def test_actions_of_subagents_are_reported_as_such() -> None:
-    items = told(claude_says({"type": "text", "text": "I help."}, parent_tool_use_id="toolu_1"))
+    items = items_of(claude_says({"type": "text", "text": "I help."}, parent_tool_use_id="toolu_1"))
 
     assert words(items) == ["d   I help."]
 
@@ -271,7 +271,7 @@ def test_changed_files_are_named_from_the_worktree() -> None:
     ]
     item = {"type": "file_change", "changes": changes, "status": "completed"}
 
-    assert words(told({"type": "item.completed", "item": item}, stream="codex")) == [
+    assert words(items_of({"type": "item.completed", "item": item}, stream="codex")) == [
         "c write new.py", "c remove old.py", "c edit a.py",
     ]  # fmt: skip
 
@@ -280,7 +280,7 @@ def test_a_used_up_quota_says_when_it_resets() -> None:
     then = time.mktime((2026, 11, 17, 15, 40, 0, 0, 0, -1))
     info = {"status": "rejected", "resetsAt": int(then), "rateLimitType": "five_hour"}
 
-    assert states(told({"type": "rate_limit_event", "rate_limit_info": info})) == [
+    assert states(items_of({"type": "rate_limit_event", "rate_limit_info": info})) == [
         ("limited", "resets 15:40")
     ]
 
@@ -323,4 +323,4 @@ def test_no_event_breaks_a_reader(recorded: tuple[str, object], data: st.DataObj
 @pytest.mark.parametrize("stream", sorted(EVENT_READERS))
 @pytest.mark.parametrize("event", [{}, {"type": None}, {"type": "something.new", "part": 7}])
 def test_an_unknown_event_is_skipped(stream: str, event: dict[str, object]) -> None:
-    assert told(event, stream=stream) == []
+    assert items_of(event, stream=stream) == []

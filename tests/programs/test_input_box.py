@@ -181,7 +181,7 @@ def test_a_hint_that_covers_most_of_the_frame_leaves_it_a_frame() -> None:
     assert box("qwen", screen).text == "/model"
 
 
-def test_a_long_paste_is_known_by_what_stands_for_it() -> None:
+def test_a_long_paste_is_recognized_by_its_placeholder() -> None:
     pasted = drawn("claude", "[Pasted text #2 +40 lines]", 80)
     glued = drawn("claude", "please do [Pasted text #2 +40 lines]", 80)
 

@@ -171,7 +171,7 @@ def test_written_claude_flags_go_to_claude_alone(programs: Path) -> None:
 
 
 @pytest.mark.parametrize("flag", ["--dangerously-skip-permissions", "--permission-mode=plan"])
-def test_claude_flags_that_decide_permissions_stand_alone(programs: Path, flag: str) -> None:
+def test_claude_flags_that_decide_permissions_replace_the_permission_mode(programs: Path, flag: str) -> None:
     assert arguments("claude", session="", config=Config(claude_flags=(flag,))) == [flag]
 
 

@@ -1,6 +1,6 @@
 """Screens of the real programs at three widths, judged by title and screen alone; each says what is right.
 
-A wrong status that somebody reports is saved in the same form: put the file here, and it is a test.
+A wrong status that a user reports is saved in the same form: put the file here, and it is a test.
 """
 
 from __future__ import annotations
@@ -106,7 +106,7 @@ def wrapped(text: str) -> list[str]:
 @pytest.mark.parametrize("program", ["claude", "claude-before-reports"])
 def test_what_a_hook_reported_is_shown_only_with_its_own_recorded_dialog(program: str, cols: int) -> None:
     recorded = json.loads((FOLDER / f"{program}-permission-{cols}.json").read_text())
-    told = {}
+    commands = {}
     for command in ("touch one.txt", "touch", "one.txt", "ls", "touch one.txt two.txt", "a test's command"):
         judge = StatusJudge(profiles.load("claude").rules)
         asked = {"command": command, "description": "a test's command"}
@@ -114,10 +114,10 @@ def test_what_a_hook_reported_is_shown_only_with_its_own_recorded_dialog(program
         judge.hooked(payload, 0.0)
         judge.showed(recorded["lines"], 0.0)
         judge.settle(60.0)
-        told[command] = judge.status().request.command
+        commands[command] = judge.status().request.command
 
-    assert {command for command, shown in told.items() if shown} <= {"touch one.txt"}
-    assert told["touch one.txt"] == "touch one.txt"
+    assert {command for command, shown in commands.items() if shown} <= {"touch one.txt"}
+    assert commands["touch one.txt"] == "touch one.txt"
 
 
 def painted(recorded: dict[str, Any], row: int) -> list[tuple[str, object]]:

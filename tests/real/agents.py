@@ -58,7 +58,7 @@ def asks_to_touch(program: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class ReportedStatus:
     """A status in the holder's events."""
 
     status: str
@@ -87,9 +87,9 @@ class Running:
         _, events = read_events(paths.run(self.id, self.agent.run), 0)
         return [event for event in events if event["kind"] == kind]
 
-    def statuses(self) -> list[Told]:
+    def statuses(self) -> list[ReportedStatus]:
         return [
-            Told(data["status"], data["detail"], data["source"], data["text"], event["at"])
+            ReportedStatus(data["status"], data["detail"], data["source"], data["text"], event["at"])
             for event in self.events("status")
             for data in [event["data"]]
         ]
@@ -102,10 +102,10 @@ class Running:
         detail: str = "",
         text: str = "",
         seconds: float = SECONDS,
-    ) -> Told:
+    ) -> ReportedStatus:
         """Wait for the first status with one of these names, these words and this source, recorded at or after `since`."""
 
-        def found() -> Iterator[Told]:
+        def found() -> Iterator[ReportedStatus]:
             for told in self.statuses():
                 is_worded = text in told.text and detail in ("", told.detail)
                 if told.status in wanted and told.at >= since and source in ("", told.source) and is_worded:
@@ -116,7 +116,9 @@ class Running:
                 lambda: any(found()), f"{self.agent.profile} being {' or '.join(wanted)}", seconds=seconds
             )
         except AssertionError as error:
-            raise AssertionError(f"{error}; told were {self.statuses()}; screen: {self.screen()}") from None
+            raise AssertionError(
+                f"{error}; reported were {self.statuses()}; screen: {self.screen()}"
+            ) from None
         return next(found())
 
     def file(self, name: str, *, seconds: float = SECONDS) -> str:
@@ -127,7 +129,9 @@ class Running:
                 lambda: path.is_file() and path.stat().st_size > 0, f"{name} being written", seconds=seconds
             )
         except AssertionError as error:
-            raise AssertionError(f"{error}; told were {self.statuses()}; screen: {self.screen()}") from None
+            raise AssertionError(
+                f"{error}; reported were {self.statuses()}; screen: {self.screen()}"
+            ) from None
         return path.read_text()
 
     def shows(self, text: str, *, seconds: float = SECONDS) -> None:
@@ -174,7 +178,7 @@ class Running:
         try:
             wait_until(lambda: told() == wanted, f"a receipt of {wanted}", seconds=seconds)
         except AssertionError as error:
-            raise AssertionError(f"{error}; told were {told()}") from None
+            raise AssertionError(f"{error}; reported were {told()}") from None
 
     def answer(self, key: str) -> float:
         """Press a key in a dialog until the dialog closes; codex ignores a key that arrives together with the dialog."""

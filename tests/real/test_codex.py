@@ -38,7 +38,7 @@ def test_an_api_error_is_an_error(real: Real) -> None:
     assert agent.wait_for("error").source == "osc7501"
 
 
-def test_an_error_is_told_with_its_text(real: Real) -> None:
+def test_an_error_is_reported_with_its_text(real: Real) -> None:
     agent = real.start("please [[fail 400]]")
 
     first = agent.wait_for("error")

@@ -61,7 +61,7 @@ class Hearing:
         try:
             wait_until(reached, what, seconds=seconds)
         except AssertionError as error:
-            raise AssertionError(f"{error}; told were {self.told}") from None
+            raise AssertionError(f"{error}; reported were {self.told}") from None
 
     def wait_for_status(self, status: str, seconds: float = 30.0) -> tuple[str, str, str]:
         self.wait_for(lambda: self.told[-1][0] == status, f"being {status}", seconds)
@@ -92,7 +92,7 @@ def post(port: int, password: str, path: str, body: object) -> None:
         assert answer.status == 200
 
 
-def test_permissions_questions_limits_and_errors_are_told_and_answered(real: Real) -> None:
+def test_permissions_questions_limits_and_errors_are_reported_and_answered(real: Real) -> None:
     agent = real.start("please [[run touch one.txt]]")
     port, password = port_of(agent), password_of(agent)
     hearing = Hearing(port, password, agent.worktree)

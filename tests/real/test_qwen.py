@@ -71,7 +71,7 @@ def test_a_permission_is_asked_and_given(real: Real) -> None:
     agent.wait_for("done", seconds=20.0)
 
 
-def test_a_rate_limit_is_told(real: Real) -> None:
+def test_a_rate_limit_is_reported(real: Real) -> None:
     agent = real.start("please [[limit 99 1]]")
     # qwen retries for half a minute before it reports the limit.
     agent.shows("Retrying in", seconds=START_SECONDS)

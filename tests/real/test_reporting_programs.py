@@ -120,7 +120,7 @@ def test_a_rate_limited_agent_recovers(real: Real) -> None:
     assert [asked.status for asked in real.api.prompts()] == [429, 429, 200]
 
 
-def test_a_rate_limit_is_told(real: Real) -> None:
+def test_a_rate_limit_is_reported(real: Real) -> None:
     agent = real.start("please [[limit 2 2]]")
 
     assert agent.wait_for("limited", "done").status == "limited"

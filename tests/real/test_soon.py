@@ -29,7 +29,7 @@ def shown_at(agent: Running, text: str) -> float:
     ("program", "install_as", "seconds"),
     [("claude", "claude", 1.0), ("codex", "codex", 1.0), ("claude", "claude before reports", 2.0), ("gemini", "gemini", 2.0)],
 )  # fmt: skip
-def test_every_step_is_told_in_time(real: Real, seconds: float) -> None:
+def test_every_step_is_reported_in_time(real: Real, seconds: float) -> None:
     agent = real.start(asks_to_touch(real.program))
 
     asked = shown_at(agent, PERMISSION_SHOWN[real.program])

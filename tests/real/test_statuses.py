@@ -226,7 +226,7 @@ def record(agent: Running, name: str, cols: int, status: str, kind: str) -> None
     [(name, name, state) for name in PROGRAMS for state in STATES if name in state.shows],
     ids=lambda value: value.name if isinstance(value, State) else value,
 )
-def test_a_state_is_told_within_a_second(real: Real, state: State, program: str, cols: int) -> None:
+def test_a_state_is_reported_within_a_second(real: Real, state: State, program: str, cols: int) -> None:
     real.fleet._size = (cols, 30)
     agent = real.start(state.prompt(program))
     look = Look(agent)

@@ -126,7 +126,7 @@ def test_the_machine_is_named_the_same_each_time() -> None:
     assert identity.pid_namespace().startswith("pid:")
 
 
-def test_it_loads_neither_psutil_nor_ctypes() -> None:
+def test_the_process_table_loads_neither_psutil_nor_ctypes() -> None:
     heavy = ("psutil", "ctypes", "subprocess")
     code = f"import sys, fleet_tui.system.usage; print([name for name in {heavy} if name in sys.modules])"
 

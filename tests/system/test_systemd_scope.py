@@ -74,7 +74,7 @@ def address() -> Iterator[str]:
         yield f"{folder}/private"
 
 
-def test_a_process_that_enters_asks_as_systemd_understands_it_and_hears_that_it_is_done(address: str) -> None:
+def test_a_process_that_enters_a_scope_sends_a_valid_request_and_takes_the_reply(address: str) -> None:
     with Manager(address, recording("started")) as manager:
         complaint = forker.entry_to(address)(SPEC)
 

@@ -345,7 +345,7 @@ def test_no_share_is_larger_than_the_machine(grow: Grow) -> None:
 
 
 @pytest.mark.slow
-def test_psutil_tells_the_same(grow: Grow) -> None:
+def test_psutil_gives_the_same_numbers(grow: Grow) -> None:
     both = sampler(), sampler(portable=True)
     for samples in both:
         samples.prime()

@@ -1,4 +1,4 @@
-"""The emulated screen: what programs draw, ask and say, and what they get when someone types."""
+"""The emulated screen: what programs draw, query and report, and what they get when a user types."""
 
 from __future__ import annotations
 
@@ -512,7 +512,7 @@ def test_the_reported_size_is_the_one_after_a_resize() -> None:
         (b"\x1b]7501;state=done\x1b\\", ProgramStatus("state=done")),
     ],
 )
-def test_what_a_program_tells_is_noted_once(output: bytes, note: object) -> None:
+def test_each_note_of_a_program_is_taken_once(output: bytes, note: object) -> None:
     screen = Screen(40, 5)
 
     screen.feed(output[:4])

@@ -51,7 +51,7 @@ def test_a_terminal_gets_the_text_by_a_sequence_that_no_text_leaves() -> None:
     assert written == [f"\x1b]52;c;{ARRIVED.decode()}\x07"]
 
 
-def test_gnu_screen_is_told_about() -> None:
+def test_gnu_screen_is_named_as_the_obstacle() -> None:
     written: list[str] = []
     assert (deliver(TEXT, bare(STY="1.pts"), written.append), written) == (SCREEN, [])
 
@@ -94,7 +94,7 @@ def test_a_tool_of_the_desktop_gets_the_text_as_its_input(tmp_path: Path) -> Non
     assert deliver(TEXT, environment, lambda _: None) == SCREEN, "a tool that fails is no way"
 
 
-def test_the_dashboard_tells_once_why_a_copy_did_not_arrive(
+def test_the_dashboard_says_once_why_a_copy_did_not_arrive(
     repository: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in ("TMUX", "DISPLAY", "WAYLAND_DISPLAY"):

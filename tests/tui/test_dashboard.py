@@ -119,7 +119,7 @@ def test_keys_do_nothing_to_an_agent_that_the_filter_hides_but_its_question_is_a
     run_dashboard(go)
 
 
-def test_a_filter_that_hides_who_needs_you_is_cleared_by_the_key_that_goes_there() -> None:
+def test_a_filter_that_hides_an_agent_that_needs_you_is_cleared_by_the_key_that_goes_there() -> None:
     async def go(app: StageApp, pilot: Pilot[None]) -> None:
         dashboard = app.dashboard
         await pilot.press("slash", *"bump", "enter", "right_square_bracket")
@@ -130,7 +130,7 @@ def test_a_filter_that_hides_who_needs_you_is_cleared_by_the_key_that_goes_there
         assert not dashboard.has_class("filtering")
         await pilot.press("slash", *"refactor", "enter", "g", "right_square_bracket")
         assert name(dashboard) == "refactor-auth-B"
-        assert not dashboard.view.shown.filter.is_empty, "it hides nobody that is looked for"
+        assert not dashboard.view.shown.filter.is_empty, "it hides no agent that the key goes to"
 
     run_dashboard(go)
 
@@ -323,14 +323,14 @@ def test_the_leader_shows_its_keys_switches_agents_and_names_what_it_does_not_kn
 
 
 @pytest.mark.slow
-def test_after_the_leader_one_goes_back_zooms_hides_the_list_asks_and_goes_on_typing() -> None:
+def test_keys_after_the_leader_go_back_zoom_hide_the_list_and_ask_and_typing_goes_on() -> None:
     async def go(app: StageApp, pilot: Pilot[None]) -> None:
         dashboard = app.dashboard
         lead = "ctrl+right_square_bracket"
         await pilot.press("j", "enter", lead, "k")
         assert name(dashboard) == "refactor-auth-A"
         await pilot.press(lead, "N")
-        assert name(dashboard) == "refactor-auth-B", "the one that needs somebody, also from before it"
+        assert name(dashboard) == "refactor-auth-B", "the one that needs the user, also from before it"
         looks = []
         for key in ("z", "z", "b", "b"):
             await pilot.press(lead, key)

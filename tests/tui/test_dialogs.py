@@ -54,7 +54,7 @@ def test_the_label_of_the_field_that_has_the_keys_stands_out() -> None:
     run_dashboard(go)
 
 
-def test_a_fan_out_of_a_long_name_still_tells_its_agents_apart() -> None:
+def test_the_names_of_a_fan_out_stay_distinct_however_long_the_prefix() -> None:
     preview = Preview(fleet_states.PLACE)
     preview._wanted = FanOut(3, "replace-the-session-cookie", "do it", mix=(("/opt/bin/mine", 3),))
     lines = plain(preview.lines(30, 40))
@@ -74,7 +74,7 @@ def test_all_keys_can_be_reached_in_a_low_terminal() -> None:
     run_dashboard(go, size=(80, 24))
 
 
-def test_progress_is_in_the_order_of_names_and_tells_the_time_left_by_an_example() -> None:
+def test_progress_is_in_the_order_of_names_and_estimates_the_time_left() -> None:
     agents = [replace(one, created_at=1.0, status=Status.SETUP) for one in fleet_states.BIG.agents[:3]]
     agents[2] = replace(agents[2], name="refactor-auth-C漢")
 

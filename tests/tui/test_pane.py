@@ -129,9 +129,7 @@ def test_a_pane_tells_the_program_its_size_and_crops_what_is_larger(
         app.wait_for(lambda: app.screen.text()[7] == edge, "the row of the cursor and the last one, cropped")
 
 
-def test_typing_shows_its_cursor_and_lets_the_other_panes_stand_back(
-    tmp_path: Path, start_app: StartApp
-) -> None:
+def test_typing_shows_its_cursor_and_dims_the_other_panes(tmp_path: Path, start_app: StartApp) -> None:
     with (
         start_holder(tmp_path, shell("printf 'one\033[6 q\033[5;7H'; exec sleep 1000")) as first,
         start_holder(tmp_path, shell("printf '\033[31mtwo'; exec sleep 1000")) as second,

@@ -30,7 +30,7 @@ def text(lines: list[tuple[tuple[tuple[str, str], ...], int]]) -> list[str]:
     return ["".join(part for part, _ in line).rstrip() for line, _ in lines]
 
 
-def test_agents_stand_under_their_batch_and_project_by_their_suffix() -> None:
+def test_agents_are_listed_under_their_batch_and_project_by_their_suffix() -> None:
     found = rows(fleet_states.SMALL, RowFilter())
     assert [row.name for row in found if isinstance(row, ProjectRow)] == ["atlas-api", "pixel-web"]
     assert [row.name for row in found if isinstance(row, BatchRow)] == [
@@ -131,7 +131,7 @@ def test_a_question_is_wrapped_rather_than_cut_and_names_its_key() -> None:
         ((1_234_567, 3), "+1M   −3", "+1M   −3"),
     ],
 )
-def test_numbers_are_never_cut_but_said_in_thousands(
+def test_numbers_are_never_cut_but_shown_in_thousands(
     counted: tuple[int, int], wide: str, narrow: str
 ) -> None:
     agent = fleet_states.SMALL.agents[0]

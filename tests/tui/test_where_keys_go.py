@@ -48,7 +48,7 @@ def test_keys_stay_with_the_agent_while_the_terminal_is_too_small(dashboard: Ins
 
 @pytest.mark.slow
 @needs_program
-def test_keys_for_an_agent_that_was_killed_elsewhere_do_nothing_until_one_leaves(
+def test_keys_for_an_agent_that_was_killed_elsewhere_do_nothing_until_the_user_leaves(
     dashboard: InstalledDashboard,
 ) -> None:
     dashboard.type_to("one")
