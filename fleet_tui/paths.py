@@ -11,6 +11,7 @@ from pathlib import Path
 
 from fleet_tui.errors import FleetError
 
+APPROVALS_FILE = "approvals.jsonl"
 SOCKET_PATH_LIMIT = 100
 """Bytes; a unix socket's path may have 104 on macOS and 108 on Linux."""
 
@@ -80,7 +81,7 @@ def form_drafts() -> Path:
 
 def approvals() -> Path:
     """The log of permission decisions."""
-    return state() / "approvals.jsonl"
+    return state() / APPROVALS_FILE
 
 
 def log() -> Path:

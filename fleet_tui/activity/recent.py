@@ -11,7 +11,7 @@ from pathlib import Path
 
 from fleet_tui import paths
 from fleet_tui.errors import FleetError
-from fleet_tui.holder.event_log import read_events
+from fleet_tui.holder.event_log import EVENTS_FILE, read_events
 from fleet_tui.models import Activity, Agent, Status
 from fleet_tui.store.database import Store
 
@@ -52,7 +52,7 @@ def _reported(agent: Agent) -> Iterator[Activity]:
     """Activities that a program reports to its holder: work in progress, and changes of status."""
     folder = paths.run(agent.id, agent.run)
     try:
-        size = (folder / "events.jsonl").stat().st_size
+        size = (folder / EVENTS_FILE).stat().st_size
     except OSError:
         return
     # Starts in the middle of a line: `read_events` skips the incomplete event.

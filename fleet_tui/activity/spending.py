@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from fleet_tui import paths
 from fleet_tui.errors import FleetError, StoreError
 from fleet_tui.fast_dataclasses import fields, replace
+from fleet_tui.holder.run_folder import SPENDING_FILE
 from fleet_tui.models import Agent, Spending
 from fleet_tui.store.database import Store
 
@@ -27,8 +28,6 @@ if TYPE_CHECKING:
 
 Value = TypeVar("Value")
 
-RUN_FILE = "spending.json"
-"""The sums that a headless run writes to its folder."""
 COUNTS = tuple(one.name for one in fields(Spending))
 
 
@@ -114,7 +113,7 @@ def _stamp(path: str) -> list[Any]:
 
 def _read_on(store: Store, agent: Agent, account: SpendingAccount | None) -> SpendingAccount:
     known = account or SpendingAccount(Spending())
-    watched = [_stamp(str(paths.run(agent.id, run) / RUN_FILE)) for run in range(1, agent.run + 1)]
+    watched = [_stamp(str(paths.run(agent.id, run) / SPENDING_FILE)) for run in range(1, agent.run + 1)]
     profile, reader = _reader(agent)
     records: list[Record] = []
     if profile is not None and reader is not None:
@@ -255,7 +254,7 @@ def _runs(agent: Agent) -> list[Spending]:
     """The sums that an agent's headless runs wrote."""
     found = []
     for run in range(1, agent.run + 1):
-        path = paths.run(agent.id, run) / RUN_FILE
+        path = paths.run(agent.id, run) / SPENDING_FILE
         with contextlib.suppress(OSError, ValueError, TypeError, AttributeError):
             values = json.loads(path.read_bytes())
             names = set(COUNTS) - {"at", "cost_before"}

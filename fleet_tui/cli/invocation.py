@@ -146,14 +146,10 @@ def _log_crash(arguments: list[str]) -> str:
     """Write the traceback to the crash log; returns a hint that names the file."""
     import traceback
 
-    from fleet_tui import paths
+    from fleet_tui.faces import crash_log
 
     try:
-        file = paths.log() / "crash.log"
-        with file.open("a", encoding="utf-8", errors="backslashreplace") as stream:
-            stream.write(f"{time.strftime('%Y-%m-%d %H:%M:%S')} fleet {__version__} {arguments!r}\n")
-            traceback.print_exc(file=stream)
-        file.chmod(0o600)
+        file = crash_log.write("fleet", f"{arguments!r}\n{traceback.format_exc()}")
     except OSError as error:
         return f"writing the crash log failed: {_system_reason(error)}"
     except FleetError as error:

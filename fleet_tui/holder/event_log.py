@@ -9,6 +9,7 @@ import stat
 from pathlib import Path
 from typing import Any
 
+EVENTS_FILE = "events.jsonl"
 WAITING_MOST = 1000
 """Events kept in memory while they cannot be written."""
 
@@ -17,7 +18,7 @@ class EventLog:
     """Appends numbered events to events.jsonl. A full disk delays events and stops nothing."""
 
     def __init__(self, folder: Path) -> None:
-        self._path = folder / "events.jsonl"
+        self._path = folder / EVENTS_FILE
         self._waiting: list[bytes] = []
         _, earlier = read_events(folder, 0)
         self._next = max((event["seq"] for event in earlier), default=0) + 1
@@ -66,7 +67,7 @@ class EventLog:
 def read_events(folder: Path, offset: int) -> tuple[int, list[dict[str, Any]]]:
     """Read complete events from a byte offset on; returns the offset to continue from, and the events."""
     try:
-        descriptor = os.open(folder / "events.jsonl", os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        descriptor = os.open(folder / EVENTS_FILE, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError as error:
         if error.errno not in {errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENXIO}:
             raise

@@ -26,7 +26,13 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from types import FrameType
 
-from fleet_tui.holder.run_folder import HeadlessSession, read_record, write_record
+from fleet_tui.holder.run_folder import (
+    SESSION_FILE,
+    SPENDING_FILE,
+    HeadlessSession,
+    read_record,
+    write_record,
+)
 from fleet_tui.programs.event_readers import EVENT_READERS
 from fleet_tui.programs.events import (
     DeniedCall,
@@ -144,7 +150,7 @@ class HeadlessReport:
             return
         self._session = session
         if self._folder is not None:
-            self._keep("session.json", HeadlessSession(session))
+            self._keep(SESSION_FILE, HeadlessSession(session))
             if self._is_cumulative:
                 self._before = _spent_earlier(self._folder, session)
 
@@ -152,7 +158,7 @@ class HeadlessReport:
         if isinstance(usage, TokenUsage):
             usage = usage_since(self._before, usage)
         self.usage = usage_after(self.usage, usage)
-        self._keep("spending.json", self.usage)
+        self._keep(SPENDING_FILE, self.usage)
 
     def _keep(self, name: str, record: object) -> None:
         if self._folder is not None:
@@ -166,8 +172,8 @@ def _spent_earlier(folder: Path, session: str) -> TokenUsage:
     spent = TokenUsage()
     for earlier in range(1, int(folder.name) if folder.name.isdigit() else 1):
         place = folder.with_name(str(earlier))
-        if read_record(place / "session.json", HeadlessSession) == HeadlessSession(session):
-            usage = read_record(place / "spending.json", TokenUsage)
+        if read_record(place / SESSION_FILE, HeadlessSession) == HeadlessSession(session):
+            usage = read_record(place / SPENDING_FILE, TokenUsage)
             spent = usage_after(spent, StepUsage(usage)) if usage is not None else spent
     return spent
 

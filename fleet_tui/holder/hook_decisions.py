@@ -9,6 +9,7 @@ from typing import Any
 
 from fleet_tui.holder import hooks
 from fleet_tui.holder.run_spec import RunSpec
+from fleet_tui.paths import APPROVALS_FILE
 from fleet_tui.permissions import decision_log
 from fleet_tui.permissions.policy import Policy
 from fleet_tui.permissions.rules import Malformed
@@ -27,7 +28,7 @@ class HookDecisions:
 
     def __init__(self, spec: RunSpec, rules: InteractionRules) -> None:
         self._agent, self._cwd = spec.agent, spec.cwd
-        self._log = Path(spec.state_folder) / "approvals.jsonl"
+        self._log = Path(spec.state_folder) / APPROVALS_FILE
         self._rules = rules
         self._policy = _policy(spec.settings.policy)
         self._undecided: dict[Path, tuple[float, bool]] = {}

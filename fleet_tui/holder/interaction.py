@@ -26,6 +26,7 @@ from fleet_tui.holder.program_report import REPORT_BYTES
 from fleet_tui.holder.prompts.prompt import ProgramState, PromptStep
 from fleet_tui.holder.prompts.queue import PromptQueue
 from fleet_tui.holder.prompts.reasons import PROGRAM_ENDED, UNREADING
+from fleet_tui.holder.run_folder import SETUP_LOG
 from fleet_tui.holder.run_spec import RunSpec
 from fleet_tui.holder.server_events import EventStream
 from fleet_tui.holder.status import StatusJudge
@@ -216,7 +217,7 @@ class Interaction:
 
     def _read_setup_progress(self, now: float) -> None:
         with contextlib.suppress(OSError):
-            text = (self._folder / "setup.log").read_text(encoding="utf-8")
+            text = (self._folder / SETUP_LOG).read_text(encoding="utf-8")
             self._judge.setup_progressed(text, self._setup, now)
 
     # ── the screen ──────────────────────────────────────────────────────────────────────────────────────────────

@@ -28,7 +28,17 @@ from ptyprocess import PtyProcess
 
 from fleet_tui import __version__
 from fleet_tui.holder.control import EXITED, RECORDED
-from fleet_tui.holder.run_folder import Exit, ExitRecord, Holder, Strays, write_record
+from fleet_tui.holder.run_folder import (
+    HOLDER_FILE,
+    SETUP_LOG,
+    SETUP_SCRIPT,
+    STRAYS_FILE,
+    Exit,
+    ExitRecord,
+    Holder,
+    Strays,
+    write_record,
+)
 from fleet_tui.holder.run_spec import RunSpec
 from fleet_tui.holder.server_process import ServerMain, ServerProcess
 from fleet_tui.holder.stop_requests import StopRequest, StopRequests, read_stop
@@ -105,8 +115,8 @@ class Keeper:
             raise NotADirectoryError(f"the folder {self._spec.cwd} is gone")
         argv = list(self._spec.argv)
         if self._spec.setup:
-            script = str(self._folder / "setup.sh")
-            progress = str(self._folder / "setup.log")
+            script = str(self._folder / SETUP_SCRIPT)
+            progress = str(self._folder / SETUP_LOG)
             argv = ["/bin/sh", script, progress, str(len(self._spec.setup)), *self._spec.setup, *argv]
         # ptyprocess would search the launcher's PATH, not the one that the program gets.
         program = shutil.which(argv[0], path=self._spec.env.get("PATH") or os.defpath)
@@ -124,7 +134,7 @@ class Keeper:
     def _record_start(self) -> None:
         own = processes.look_up(os.getpid())
         write_record(
-            self._folder / "holder.json",
+            self._folder / HOLDER_FILE,
             Holder(
                 agent=self._spec.agent,
                 run=self._spec.run,
@@ -227,7 +237,7 @@ class Keeper:
         if strays != self._strays:
             # On a full disk, retry later.
             with contextlib.suppress(OSError):
-                write_record(self._folder / "strays.json", strays)
+                write_record(self._folder / STRAYS_FILE, strays)
                 self._strays = strays
 
     # ── the end ─────────────────────────────────────────────────────────────────────────────────────────────────
@@ -334,7 +344,7 @@ def _setup_failure(folder: Path, commands: tuple[str, ...]) -> str:
     if not commands:
         return ""
     try:
-        last = (folder / "setup.log").read_text(encoding="utf-8").splitlines()[-1].split()
+        last = (folder / SETUP_LOG).read_text(encoding="utf-8").splitlines()[-1].split()
     except (OSError, IndexError):
         return ""
     if last[:1] == ["failed"] and len(last) == 3:

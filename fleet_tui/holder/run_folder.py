@@ -14,9 +14,19 @@ from typing import Any, TypeVar
 from fleet_tui.fast_dataclasses import asdict, dataclass, fields, known, replace
 from fleet_tui.system import files
 
+HOLDER_FILE = "holder.json"
+EXIT_FILE = "exit.json"
+STRAYS_FILE = "strays.json"
+PROMPTS_FILE = "prompts.jsonl"
+SETUP_SCRIPT = "setup.sh"
+SETUP_LOG = "setup.log"
+"""Names of files in a run's folder."""
+SESSION_FILE = "session.json"
+SPENDING_FILE = "spending.json"
+"""Names of what a headless run leaves there."""
+
 RECORD_SIZE = 4096
 """Bytes reserved at the start, so that the end can be recorded on a full disk."""
-
 
 LARGEST = 1 << 63
 """What the store can keep is smaller."""
@@ -131,7 +141,7 @@ def _is_time(value: float) -> bool:
 
 
 def read_holder(folder: Path) -> Holder | None:
-    found = read_record(folder / "holder.json", Holder)
+    found = read_record(folder / HOLDER_FILE, Holder)
     if found is None or not _is_time(found.started_at):
         return None
     if not all(0 < pid < 1 << 31 for pid in (found.keeper_pid, found.pid)):
@@ -142,7 +152,7 @@ def read_holder(folder: Path) -> Holder | None:
 
 
 def read_strays(folder: Path) -> frozenset[tuple[int, int]]:
-    found = read_record(folder / "strays.json", Strays)
+    found = read_record(folder / STRAYS_FILE, Strays)
     try:
         return (
             frozenset((int(pid), int(started)) for pid, started in found.processes) if found else frozenset()
@@ -152,7 +162,7 @@ def read_strays(folder: Path) -> frozenset[tuple[int, int]]:
 
 
 def read_exit(folder: Path) -> Exit | None:
-    found = read_record(folder / "exit.json", Exit)
+    found = read_record(folder / EXIT_FILE, Exit)
     return found if found is not None and _is_time(found.at) else None
 
 
@@ -160,7 +170,7 @@ class ExitRecord:
     """Reserves space for exit.json while the disk has some."""
 
     def __init__(self, folder: Path) -> None:
-        self._path = folder / "exit.json"
+        self._path = folder / EXIT_FILE
         self._reserved = folder / "exit.reserved"
         self._descriptor = os.open(self._reserved, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
         os.write(self._descriptor, b" " * RECORD_SIZE)

@@ -28,6 +28,7 @@ from fleet_tui.models import Agent, Status
 from fleet_tui.programs import profiles
 from fleet_tui.programs.executable import program_path
 from fleet_tui.quantities import counted
+from fleet_tui.store import backup
 from fleet_tui.store.database import Store
 from fleet_tui.system import agent_processes, identity, leftovers, processes, systemd_scope
 from fleet_tui.text import visible
@@ -231,7 +232,7 @@ def _remove(file: Path) -> str:
 
 def _folders_without_rows(store: Store, agents: list[Agent]) -> Iterator[Finding]:
     known = {agent.id for agent in agents}
-    folders = (paths.state() / "agents").glob("*/agent.json")
+    folders = (paths.state() / "agents").glob(f"*/{backup.FILE}")
     unknown = [file.parent.name for file in folders if file.parent.name not in known]
     if unknown:
         yield Finding(
@@ -241,7 +242,7 @@ def _folders_without_rows(store: Store, agents: list[Agent]) -> Iterator[Finding
             lambda: f"restored: {', '.join(agent.name for agent in rebuild.restore(store))}",
         )
     for folder in sorted((paths.state() / "agents").glob("*")):
-        is_begun = folder.name in known or (folder / "agent.json").exists()
+        is_begun = folder.name in known or (folder / backup.FILE).exists()
         if (
             not is_begun
             and {entry.name for entry in folder.iterdir()} <= {"lock"}
@@ -257,7 +258,7 @@ def _folders_without_rows(store: Store, agents: list[Agent]) -> Iterator[Finding
 
 def _remove_empty(folder: Path) -> str:
     lock = take_lock(folder / "lock")
-    if lock is None or (folder / "agent.json").exists():
+    if lock is None or (folder / backup.FILE).exists():
         return "kept: the agent is being created right now"
     (folder / "lock").unlink()
     folder.rmdir()

@@ -20,7 +20,7 @@ from fleet_tui import git, paths
 from fleet_tui.errors import FleetError, StoreDamaged, StoreError
 from fleet_tui.fast_dataclasses import dataclass, replace
 from fleet_tui.holder.event_log import read_events
-from fleet_tui.holder.run_folder import Killed, read_record
+from fleet_tui.holder.run_folder import PROMPTS_FILE, Killed, read_record
 from fleet_tui.models import Agent, Batch, Receipt, ReceiptState, Status
 from fleet_tui.quantities import counted
 from fleet_tui.store import backup, replacement_lock, row_decoder
@@ -229,7 +229,7 @@ def _recorded_receipts(folder: Path, agent: str) -> Iterator[Receipt]:
     for run in sorted(runs, key=lambda entry: int(entry.name)):
         with contextlib.suppress(OSError):
             times = {str(event["data"].get("prompt", "")): event["at"] for event in read_events(run, 0)[1]}
-            for line in (run / "prompts.jsonl").read_bytes().splitlines():
+            for line in (run / PROMPTS_FILE).read_bytes().splitlines():
                 with contextlib.suppress(ValueError, KeyError, TypeError, AttributeError, RecursionError):
                     receipt = _receipt(json.loads(line), agent, times)
                     found[receipt.id] = receipt

@@ -17,7 +17,7 @@ from typing import Any
 from fleet_tui import paths
 from fleet_tui.errors import FleetError
 from fleet_tui.fast_dataclasses import replace
-from fleet_tui.holder.event_log import read_events
+from fleet_tui.holder.event_log import EVENTS_FILE, read_events
 from fleet_tui.holder.lock import trying_lock
 from fleet_tui.holder.run_folder import Exit, read_exit, read_holder
 from fleet_tui.models import Agent, Evidence, Status
@@ -101,7 +101,7 @@ def _import_start(store: Store, agent: Agent, folder: Path) -> None:
 
 def _import_events(store: Store, agent: Agent, folder: Path, read_to: int) -> None:
     try:
-        size = os.stat(folder / "events.jsonl").st_size  # noqa: PTH116 - called for every agent, several times a second
+        size = os.stat(folder / EVENTS_FILE).st_size  # noqa: PTH116 - called for every agent, several times a second
     except OSError:
         return
     if size == read_to:

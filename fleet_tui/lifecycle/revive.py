@@ -10,7 +10,7 @@ from fleet_tui.config.load import load
 from fleet_tui.config.settings import Config
 from fleet_tui.errors import Refused, UsageError
 from fleet_tui.fast_dataclasses import replace
-from fleet_tui.holder.run_folder import HeadlessSession, read_record
+from fleet_tui.holder.run_folder import SESSION_FILE, SETUP_LOG, HeadlessSession, read_record
 from fleet_tui.lifecycle import conversations
 from fleet_tui.lifecycle.intent import Intent
 from fleet_tui.lifecycle.request import RevivalRequest
@@ -60,7 +60,7 @@ def _conversation(store: Store, agent: Agent, *, fresh: bool) -> str:
     if fresh:
         # Programs refuse to begin a conversation under an id that they know.
         return new_session(profiles.load(agent.profile))
-    recorded = read_record(paths.run(agent.id, agent.run) / "session.json", HeadlessSession)
+    recorded = read_record(paths.run(agent.id, agent.run) / SESSION_FILE, HeadlessSession)
     if recorded is not None:
         return recorded.session_id
     return agent.session_id or _capture(store, agent)
@@ -124,7 +124,7 @@ def _intent(store: Store, agent: Agent, request: RevivalRequest, settings: Confi
 def _is_set_up(agent: Agent) -> bool:
     """Whether the setup commands of the last run have completed."""
     try:
-        log = paths.run(agent.id, agent.run) / "setup.log"
+        log = paths.run(agent.id, agent.run) / SETUP_LOG
         return log.read_text(encoding="utf-8").endswith("done\n")
     except OSError:
         return agent.status is not Status.FAILED

@@ -22,6 +22,7 @@ from fleet_tui.holder.run_folder import read_holder
 from fleet_tui.lifecycle import ending, reconcile
 from fleet_tui.lifecycle.launcher_client import Launcher, LaunchProgress, take
 from fleet_tui.models import Agent, ReceiptState, Status
+from fleet_tui.store import backup
 from fleet_tui.store.database import Store
 from fleet_tui.system.identity import boot_id, here
 from fleet_tui.system.processes import look_up
@@ -188,7 +189,7 @@ def _releasing(locks: Mapping[str, int]) -> Iterator[None]:
             os.close(descriptor)
             folder = paths.agent(agent)
             if not any(entry.is_dir() for entry in folder.iterdir()):
-                (folder / "agent.json").unlink(missing_ok=True)
+                (folder / backup.FILE).unlink(missing_ok=True)
                 (folder / "lock").unlink(missing_ok=True)
                 folder.rmdir()
         raise

@@ -25,6 +25,7 @@ from textual.theme import Theme
 
 from fleet_tui import paths
 from fleet_tui.errors import FleetError
+from fleet_tui.faces import crash_log
 from fleet_tui.faces.form_drafts import FormDrafts
 from fleet_tui.faces.live import LiveData
 from fleet_tui.fleet import Fleet
@@ -35,7 +36,7 @@ from fleet_tui.tui import color_depth, gc_schedule, stylesheets, themes
 from fleet_tui.tui.clipboard import HostClipboard
 from fleet_tui.tui.color_depth import ColorDepth
 from fleet_tui.tui.dashboard.screen import Dashboard
-from fleet_tui.tui.dialogs.crash import CrashDialog, log_crash
+from fleet_tui.tui.dialogs.crash import CrashDialog
 from fleet_tui.tui.driver import host_of
 from fleet_tui.tui.hosted_app import HostedApp
 from fleet_tui.tui.keys import clashes
@@ -252,7 +253,7 @@ class FleetApp(ErrorBoundary, ToastApp[None], HostedApp[None], inherit_bindings=
         if self.is_running and self._errors_seen <= MAX_ERRORS and not isinstance(self.screen, CrashDialog):
             self.push_screen(CrashDialog(f"{type(error).__name__}: {error}", trace))
             return
-        where = log_crash(trace)
+        where = crash_log.write("fleet-tui", trace)
         said = f"internal error: {type(error).__name__}: {error}"
         self._end_with(DashboardCrashed(said, hint=f"agents are not affected; details are in {where}"))
 

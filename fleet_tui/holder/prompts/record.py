@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from fleet_tui.holder.prompts.prompt import Prompt, PromptStep
+from fleet_tui.holder.run_folder import PROMPTS_FILE
 from fleet_tui.models import ReceiptState
 
 
@@ -16,7 +17,7 @@ class PromptRecord:
     """Appends a line at each change of a prompt; the last line of a prompt counts."""
 
     def __init__(self, folder: Path) -> None:
-        self._path = folder / "prompts.jsonl"
+        self._path = folder / PROMPTS_FILE
 
     def move(self, prompt: Prompt, state: ReceiptState, reason: str = "") -> PromptStep:
         """Change a prompt's state, write it down, and return the receipt to send."""

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from fleet_tui.holder.transcript.lines import LogPlace
+from fleet_tui.holder.transcript.lines import LINES_FILE, OLD_LINES_FILE, LogPlace
 
 _CHUNK = 64 * 1024
 
@@ -25,8 +25,8 @@ class Follower:
     """Reads lines.log as it grows: first the last `last` lines, then what is added."""
 
     def __init__(self, folder: Path, *, last: int = 0, until: LogPlace | None = None) -> None:
-        self._path = folder / "lines.log"
-        self._old_path = folder / "lines.1.log"
+        self._path = folder / LINES_FILE
+        self._old_path = folder / OLD_LINES_FILE
         self._handle = -1
         self._position = 0
         self._partial = b""

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TypeAlias
 
+LINES_FILE, OLD_LINES_FILE = "lines.log", "lines.1.log"
 MIB = 1024 * 1024
 _APPEND = os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
 
@@ -26,7 +27,7 @@ class LogWriter:
     """Appends readable lines to lines.log, and renames it to lines.1.log at half the cap."""
 
     def __init__(self, folder: Path, *, cap: int = 16 * MIB) -> None:
-        self._path = folder / "lines.log"
+        self._path = folder / LINES_FILE
         self._limit = max(1, cap // 2)
         self._handle = -1
         self._size = 0
@@ -65,7 +66,7 @@ class LogWriter:
     def _append(self, data: bytes) -> None:
         self._open()
         if self._size and self._size + len(data) > self._limit:
-            self._path.replace(self._path.with_name("lines.1.log"))
+            self._path.replace(self._path.with_name(OLD_LINES_FILE))
             self.close()
             self._open()
         if self._is_cut:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fleet_tui import paths
+from fleet_tui.holder.run_folder import SETUP_SCRIPT
 from fleet_tui.holder.run_spec import RunSpec
 from fleet_tui.system import files
 
@@ -15,8 +16,6 @@ if TYPE_CHECKING:
     from fleet_tui.lifecycle.intent import Intent
     from fleet_tui.models import Agent
     from fleet_tui.programs.profile import Profile
-
-SETUP_SCRIPT = "setup.sh"
 
 
 def run_spec(agent: Agent, intent: Intent, profile: Profile) -> RunSpec:

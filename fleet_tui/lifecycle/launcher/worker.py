@@ -14,7 +14,7 @@ from typing import IO, TYPE_CHECKING, Any
 from fleet_tui import paths
 from fleet_tui.errors import FleetError, LaunchFailed
 from fleet_tui.fast_dataclasses import asdict
-from fleet_tui.holder.run_folder import Exit, write_record
+from fleet_tui.holder.run_folder import EXIT_FILE, Exit, write_record
 from fleet_tui.holder.stop_requests import StopRequests, read_stop
 from fleet_tui.lifecycle.intent import Intent, roll_back
 from fleet_tui.lifecycle.launcher.forker import LOCK_COMES
@@ -250,7 +250,7 @@ class LaunchWorker:
 
         now = time.time()
         folder = paths.private(paths.run(agent.id, agent.run))
-        write_record(folder / "exit.json", Exit("failed", now, reason=reason))
+        write_record(folder / EXIT_FILE, Exit("failed", now, reason=reason))
         with self._store.transaction():
             self._store.agents.change(agent.id, now, status=Status.FAILED, status_detail=reason, ended_at=now)
         unlock_worktree(self._store, agent)
