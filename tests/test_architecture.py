@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+import tomllib
 from collections import Counter
 from pathlib import Path
 
@@ -44,6 +45,25 @@ def test_the_table_has_every_room_in_its_layer() -> None:
 
     assert listed == {(number, room) for number, rooms in enumerate(layers()[:-1], 1) for room in rooms}
     assert {room for _, room in listed} == folders_of(PACKAGE)
+
+
+@pytest.mark.parametrize(
+    ("library", "owner"),
+    [("textual", "tui"), ("pyghostty", "terminal/emulator"), ("pygit2", "git"), ("sqlite3", "store")],
+)
+def test_the_contract_of_a_library_covers_all_modules_but_those_of_its_owner(
+    library: str, owner: str
+) -> None:
+    settings = tomllib.loads((REPOSITORY / "pyproject.toml").read_text(encoding="utf-8"))
+    contracts = settings["tool"]["importlinter"]["contracts"]
+    [contract] = [one for one in contracts if library in one.get("forbidden_modules", ())]
+    covered = [name.removeprefix("fleet_tui.").replace(".", "/") for name in contract["source_modules"]]
+
+    modules = {str(file.relative_to(PACKAGE).with_suffix("")) for file in PACKAGE.rglob("*.py")}
+    missed = {one for one in modules if not any(f"{one}/".startswith(f"{name}/") for name in covered)}
+    assert missed - {"__init__", "terminal/__init__"} == {
+        one for one in modules if one.startswith(f"{owner}/")
+    }
 
 
 @pytest.mark.parametrize("page", [ARCHITECTURE, CONTRIBUTING], ids=lambda page: page.name)
