@@ -16,6 +16,8 @@ from typing import NamedTuple
 from fleet_tui.system import files
 
 MIB = 1024 * 1024
+RETRY_SECONDS = 1.0
+"""Before another attempt to write after the disk has failed."""
 _CHUNK = 64 * 1024
 _SIZES_LIMIT = 64 * 1024
 _SEGMENT = re.compile(r"out\.(\d{20})\.log")
@@ -54,13 +56,11 @@ class Transcript:
         *,
         cap: int = 64 * MIB,
         segment: int = 8 * MIB,
-        retry: float = 1.0,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._folder = folder
         self._cap = cap
         self._limit = max(1, min(segment, cap // 2))
-        self._retry = retry
         self._clock = clock
         self._next_try = float("-inf")
         self._handle = -1
@@ -141,7 +141,7 @@ class Transcript:
 
     def _fail(self) -> None:
         self.close()
-        self._next_try = self._clock() + self._retry
+        self._next_try = self._clock() + RETRY_SECONDS
 
     def _reopen(self, last: Segment) -> None:
         try:

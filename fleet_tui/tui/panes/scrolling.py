@@ -36,8 +36,8 @@ class PaneScrolling:
     def is_selecting(self) -> bool:
         return self.shown is not None and self.shown.mode.anchor is not None
 
-    def start_copying(self, *, search: bool = False) -> None:
-        """Enter copy mode, with the search line open if asked. It has the focus until it is left."""
+    def start_copying(self) -> None:
+        """Enter copy mode. It has the focus until it is left."""
         shown, pane = self.shown or self._open(has_cursor=True), self._pane
         if shown is None:
             return
@@ -45,8 +45,6 @@ class PaneScrolling:
             self._focus_before, self._has_taken_focus = pane.screen.focused, True
             pane.screen.set_focus(pane)
         shown.mode.has_cursor = True
-        if search:
-            shown.mode.prompt = ""
         pane.repaint_all()
         pane.post_message(pane.CopyModeChanged(pane))
 
