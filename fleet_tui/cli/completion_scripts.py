@@ -1,7 +1,7 @@
 """Print the completion scripts of the shells: click's own, with three differences.
 
 Values of --agents contain colons and commas. Bash splits words at colons, so its script joins what no space separates and
-completes the part behind the last colon. Bash alone does not quote what it completes, and a branch's name may hold a
+completes the part after the last colon. Bash alone does not quote what it completes, and a branch's name may contain a
 command, so its script does. The script for fish splits an answer of click at its first comma only.
 """
 

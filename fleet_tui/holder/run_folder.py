@@ -69,7 +69,7 @@ class Exit:
     """exit.json: how a run ended."""
 
     cause: str
-    """exited: by itself; stop, kill: on request; shutdown: the keeper was told to end; failed: it never started."""
+    """exited: by itself; stop, kill: on request; shutdown: the keeper was asked to end; failed: it never started."""
     at: float
     code: int | None = None
     signal: int | None = None
