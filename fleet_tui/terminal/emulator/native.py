@@ -163,7 +163,7 @@ def content(string: Any) -> bytes:
     return bytes(ffi.buffer(string.ptr, string.len)) if string.len else b""
 
 
-def one_line(string: Any) -> str:
+def without_controls(string: Any) -> str:
     """A string of the program as one line without control characters."""
     return _CONTROLS.sub(" ", content(string).decode("utf-8", "replace"))
 
@@ -171,7 +171,7 @@ def one_line(string: Any) -> str:
 def title(terminal: Any) -> str:
     string = new("GhosttyString")
     lib.ghostty_terminal_get(terminal, lib.GHOSTTY_TERMINAL_DATA_TITLE, string)
-    return one_line(string)
+    return without_controls(string)
 
 
 def cell_ref(terminal: Any, tag: int, x: int, y: int) -> Any:

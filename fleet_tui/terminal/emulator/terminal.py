@@ -42,12 +42,12 @@ from fleet_tui.terminal.emulator.native import (
     matches,
     new,
     number,
-    one_line,
     palette,
     plain_text,
     scroll_to,
     sized,
     title,
+    without_controls,
 )
 from fleet_tui.terminal.emulator.rows import RowReader
 from fleet_tui.terminal.emulator.scrolled import ScrolledLines
@@ -141,7 +141,7 @@ class _Callbacks:
         self._add(Title(title(terminal)))
 
     def _on_notification(self, _terminal: Any, _user: Any, notification: Any) -> None:
-        self._add(Notification(one_line(notification.title), one_line(notification.body)))
+        self._add(Notification(without_controls(notification.title), without_controls(notification.body)))
 
     def _on_progress(self, _terminal: Any, _user: Any, report: Any) -> None:
         if report.state < len(_PROGRESS):
