@@ -325,7 +325,7 @@ def _rule(table: _ProfileTable, *, is_seen: bool) -> StatusRule:
         where=_where(table),
         text=table.text("text"),
         reset="" if is_seen else table.pattern("reset"),
-        request={} if is_seen else _permission_request(table.table("wish")),
+        request={} if is_seen else _permission_request(table),
         lines=table.number("lines", SCREEN_LINES),
         over=table.texts("over"),
         keeps=table.texts("keeps"),
@@ -337,5 +337,7 @@ def _rule(table: _ProfileTable, *, is_seen: bool) -> StatusRule:
     )
 
 
-def _permission_request(table: _ProfileTable) -> Mapping[str, str]:
+def _permission_request(rule: _ProfileTable) -> Mapping[str, str]:
+    """Earlier versions call it `wish`."""
+    table = rule.table("request" if rule.has("request") else "wish")
     return {name: table.text(name) for name in ("command", "reason", "touches") if table.has(name)}

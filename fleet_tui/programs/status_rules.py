@@ -45,7 +45,7 @@ class StatusRule:
     """For hooks and events about a limit: a pattern for when the limit ends, searched in the shown text."""
     request: Mapping[str, str] = field(default_factory=dict)
     """For hooks and events: `command`, `reason` and `touches` of the permission request, each written like `text`.
-    Profiles call it `wish`."""
+    Run specs call it `wish`."""
     keeps: tuple[str, ...] = ()
     """Statuses from the same source that this one does not replace: an error outlasts its turn."""
     interrupts: bool = False
@@ -63,7 +63,7 @@ class StatusRule:
     """The dialog's choices are in the question, as `(Y)es/(N)o`: type a letter, then Enter."""
 
     def to_plain(self) -> dict[str, Any]:
-        """As plain data for run specs, where the request is called `wish`, as in profiles."""
+        """As plain data for run specs, where the request is called `wish`."""
         found = asdict(self)
         found["wish"] = found.pop("request")
         return found

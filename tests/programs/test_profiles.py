@@ -374,6 +374,18 @@ def test_a_users_profile_can_extend_another_under_a_new_name(programs: Path) -> 
     assert "--x" in arguments("work", config=Config(claude_flags=("--x",)))
 
 
+@pytest.mark.parametrize("key", ["request", "wish"])
+def test_a_profile_says_what_a_question_is_about_under_either_key(programs: Path, key: str) -> None:
+    """Profiles that were written for an earlier version have the second one."""
+    hook = '[[status.hook]]\nname = "asks"\nstatus = "blocked"\nwhere = { event = "Ask" }\n'
+    user_profile("mine", f'program = "mine"\n{hook}{key} = {{ command = "{{tool.command}}" }}\n')
+
+    found = profiles.load("mine")
+
+    assert found.rules.hook[0].request == {"command": "{tool.command}"}
+    assert found.problems == ()
+
+
 def test_an_event_server_without_a_schema_has_that_of_opencode(programs: Path) -> None:
     user_profile("mine", 'program = "mine"\n[status.stream]\npath = "/event"\n')
 
