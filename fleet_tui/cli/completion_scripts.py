@@ -1,14 +1,15 @@
-"""Print the completion scripts of the shells: click's own, with three differences.
+"""Print the completion scripts of the shells: click's own, with four differences.
 
 Values of --agents contain colons and commas. Bash splits words at colons, so its script joins what no space separates and
 completes the part after the last colon. Bash alone does not quote what it completes, and a branch's name may contain a
-command, so its script does. The script for fish splits an answer of click at its first comma only.
+command, so its script does. The script for fish splits an answer of click at its first comma only. In zsh and fish, an
+answer replaces the word that is typed, so their scripts put the option of --base=REF back before its value.
 """
 
 from __future__ import annotations
 
 import click
-from click.shell_completion import BashComplete, FishComplete, ShellComplete, get_completion_class
+from click.shell_completion import BashComplete, FishComplete, ShellComplete, ZshComplete
 
 from fleet_tui.errors import UsageError
 
@@ -54,14 +55,31 @@ class _Bash(BashComplete):
     source_template = _BASH
 
 
+class _Zsh(ZshComplete):
+    source_template = (
+        ZshComplete.source_template.replace(
+            "local -a completions\n",
+            'local -a completions\n    local option="${(M)words[CURRENT]#--*=}"\n',
+        )
+        .replace("completions_with_descriptions -U", 'completions_with_descriptions -U -P "$option"')
+        .replace("compadd -U", 'compadd -U -P "$option"')
+    )
+
+
 class _Fish(FishComplete):
-    source_template = FishComplete.source_template.replace('split ","', 'split --max 1 ","')
+    source_template = (
+        FishComplete.source_template.replace('split ","', 'split --max 1 ","')
+        .replace(
+            "for completion in",
+            "set -l option (string match --regex -- '^--[^=]+=' (commandline -t))\n    for completion in",
+        )
+        .replace("echo $metadata[2]", 'echo "$option$metadata[2]"')
+    )
 
 
 def script(command: click.Command, shell: str, name: str) -> str:
     """The completion script of a shell for a program of this name."""
-    own: dict[str, type[ShellComplete]] = {"bash": _Bash, "fish": _Fish}
-    kind = own.get(shell) or get_completion_class(shell)
-    if kind is None:
+    kinds: dict[str, type[ShellComplete]] = {"bash": _Bash, "zsh": _Zsh, "fish": _Fish}
+    if shell not in kinds:
         raise UsageError(f"no completion for {shell}", hint="choose bash, zsh or fish")
-    return kind(command, {}, name, f"_{name.upper()}_COMPLETE").source()
+    return kinds[shell](command, {}, name, f"_{name.upper()}_COMPLETE").source()

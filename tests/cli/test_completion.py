@@ -202,3 +202,56 @@ def test_bash_completes_the_part_after_a_colon(project: Path) -> None:
         "true false",
         "claude:3,codex:2 claude:3,codex:1",
     ]
+
+
+ZSH = """
+zmodload zsh/zpty
+zpty shell zsh -f -i
+zpty -w shell 'PROMPT=; autoload -U compinit; compinit -u -D; eval "$(fleet completion zsh)"'
+zpty -w shell 'show() { print -r -- "$BUFFER" >>shown; BUFFER= }; zle -N show; bindkey "^O" show; print re""ady'
+zpty -r shell answer '*ready*'
+for line; do zpty -w -n shell "$line"$'\\t\\x0f'; done
+zpty -w shell 'print do""ne'
+zpty -r shell answer '*done*'
+zpty -d shell
+cat shown
+"""
+FISH = """
+fleet completion fish | source
+for line in $argv
+    set start (string replace --regex '[^ ]*$' '' -- $line)
+    echo $start(complete -C $line)
+end
+"""
+
+
+@pytest.mark.parametrize(
+    ("shell", "script", "kept"),
+    [("zsh", ZSH, '"$option"'), ("fish", FISH, '"$option')],
+    ids=["zsh", "fish"],
+)
+def test_zsh_and_fish_complete_a_value_and_keep_the_option_before_it(
+    shell: str, script: str, kept: str, project: Path
+) -> None:
+    git(project, "branch", "topic")
+    environment = {**os.environ, "PATH": f"{FLEET.parent}:{os.environ['PATH']}"}
+    assert kept in subprocess.check_output([FLEET, "completion", shell], text=True, env=environment)
+    if shutil.which(shell) is None:
+        pytest.skip(f"{shell} is not installed")
+
+    lines = [
+        "fleet fanout 5 x --agents=claude:3,cod",
+        "fleet create x --base=to",
+        "fleet create x --base to",
+        "fleet config get agent.perm",
+    ]
+    start = ["zsh", "-f", "-c", script, "zsh"] if shell == "zsh" else ["fish", "--no-config", "-c", script]
+    done = subprocess.run([*start, *lines], capture_output=True, text=True, cwd=project, env=environment)
+
+    assert done.stderr == ""
+    assert [line.partition("\t")[0].strip() for line in done.stdout.splitlines()] == [
+        "fleet fanout 5 x --agents=claude:3,codex:2",
+        "fleet create x --base=topic",
+        "fleet create x --base topic",
+        "fleet config get agent.permission_mode",
+    ]
