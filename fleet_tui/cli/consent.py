@@ -6,9 +6,7 @@ import sys
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, TypeVar
 
-import click
-
-from fleet_tui.cli.group import say
+from fleet_tui.cli.group import ask, say
 from fleet_tui.errors import Refused, Untrusted
 from fleet_tui.quantities import counted
 
@@ -31,7 +29,7 @@ def trusted_first(fleet: Fleet, make: Callable[[], Made], whose: Callable[[], Ag
         if asked is None:
             raise
     show(asked)
-    if not click.confirm(question(asked), default=False, err=True):
+    if not ask(question(asked)):
         raise Refused(
             "not trusted, so nothing was started", hint="--ignore-project-config uses only your own settings"
         )

@@ -30,6 +30,8 @@ class OutputClosed(Exception):
 PIPED_WIDTH = 400
 """The width of a table that is not printed to a terminal: wide enough to cut no name."""
 
+YES, NO = ("y", "yes"), ("n", "no")
+
 MODULES = {
     "create": "create",
     "fanout": "create",
@@ -261,7 +263,7 @@ def confirm(
     """
     asked = flat(f"{question} ({note})" if note else question)
     if sys.stdin.isatty() and sys.stderr.isatty():
-        agreed = click.confirm(asked, default=default, err=True)
+        agreed = ask(asked, default=default)
     elif reads_pipe and not sys.stdin.isatty():
         agreed = _piped_answer(asked, flag)
     else:
@@ -270,16 +272,31 @@ def confirm(
         raise FleetError("cancelled, nothing changed", hint=f"{flag} skips the question")
 
 
+def ask(question: str, *, default: bool = False) -> bool:
+    """Ask on the terminal until the answer is a yes, a no or empty."""
+    choices = "[Y/n]" if default else "[y/N]"
+    while True:
+        try:
+            answer = click.prompt(f"{question} {choices}", default="", show_default=False, err=True).strip()
+        except UnicodeDecodeError:
+            answer = "not UTF-8"
+        if not answer:
+            return default
+        if answer.lower() in YES or answer.lower() in NO:
+            return answer.lower() in YES
+        say("fleet: that is no answer (answer y or n)", err=True)
+
+
 def _piped_answer(question: str, flag: str) -> bool:
     say(f"{question} [y/n]", err=True)
     try:
         answer = sys.stdin.readline().strip()
     except UnicodeDecodeError:
         answer = ""
-    if answer.lower() not in ("y", "yes", "n", "no"):
+    if answer.lower() not in (*YES, *NO):
         what = f"{answer!r} is no answer" if answer else "no answer on standard input, and no terminal"
         raise UsageError(what, hint=f"answer y or n, or confirm with {flag}")
-    return answer.lower() in ("y", "yes")
+    return answer.lower() in YES
 
 
 def is_output_closed(seconds: float = 0.0) -> bool:

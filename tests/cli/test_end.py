@@ -47,7 +47,10 @@ def test_stop_kill_trash_undo_and_revive_report_what_they_did(cli: Cli, fleet: F
 
 
 @pytest.mark.slow
-def test_kill_asks_on_a_terminal_and_respects_a_no(cli: Cli, fleet: Fleet) -> None:
+def test_kill_asks_on_a_terminal_and_respects_a_no(
+    cli: Cli, fleet: Fleet, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PYTHONIOENCODING", "utf-8:strict")
     cli.ok("multi", "a:x", "b:x")
 
     with Host([FLEET, "kill", "*"]) as host:
@@ -58,6 +61,8 @@ def test_kill_asks_on_a_terminal_and_respects_a_no(cli: Cli, fleet: Fleet) -> No
     assert all(processes_of(agent) for agent in fleet.agents())
     with Host([FLEET, "kill", "a"]) as host:
         host.pump(host.shows("Kill a?"))
+        host.type(b"\xff what\n")
+        host.pump(host.shows("fleet: that is no answer (answer y or n)"))
         host.type(b"\n")
         host.pump(host.shows("a  killed"))
     assert fleet.find("a").status is Status.KILLED
