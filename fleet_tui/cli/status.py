@@ -64,11 +64,12 @@ def status(everywhere: bool, short: bool, color: str | None, as_json: bool) -> N
         return
     others = [agent for agent in shown if agent not in agents] if project else []
     found = _overview(fleet, project, agents, others)
+    following = _next(found, fleet.project())
     if as_json:
-        say_json(overview_record(found, _next(found)), indent=2)
+        say_json(overview_record(found, following), indent=2)
         return
     width, has_color = (terminal_size() or (PIPED_WIDTH, 0))[0], in_color(fleet, color)
-    for line in _lines(found):
+    for line in _lines(found, following):
         click.echo(_painted(line, width, color=has_color), color=True)
     warn_unwritable(fleet)
 
@@ -116,7 +117,7 @@ StatusLine = list[tuple[str, Status | None]]
 """Parts of a line, each with the status whose color it has."""
 
 
-def _lines(found: Overview) -> Iterator[StatusLine]:
+def _lines(found: Overview, following: str) -> Iterator[StatusLine]:
     """At most five lines, and one about other projects."""
     head: StatusLine = [(f"{_name(found.project)}  {counted(len(found.agents), 'agent')}", None)]
     for status, count in _grouped(found.agents).items():
@@ -131,7 +132,7 @@ def _lines(found: Overview) -> Iterator[StatusLine]:
         load = [f"{found.cores:.1f} cores", memory(found.memory)] if found.usage else []
         today = f"{dollars(found.today)} today" if found.today is not None else ""
         yield [("  ".join(filter(None, (*load, today))), None)]
-    yield [(f"next: {_next(found)}", None)]
+    yield [(f"next: {following}", None)]
     if found.others:
         projects = counted(len({agent.project for agent in found.others}), "other project")
         marks = _short(found.others)
@@ -161,12 +162,16 @@ def _needing(found: Overview) -> Iterator[StatusLine]:
         yield [*line, (explained(agent) + left, None)]
 
 
-def _next(found: Overview) -> str:
-    """The command to run next."""
+def _next(found: Overview, here: str | None) -> str:
+    """The command to run next, in this project or outside of all."""
     for agent in found.needing:
-        return f"fleet {STATUS_LOOKS[agent.status].remedy} {agent.name}"
+        # Commands take a name for an agent of this project first.
+        is_only = sum(other.name == agent.name for other in found.agents) == 1
+        return f"fleet {STATUS_LOOKS[agent.status].remedy} {agent.name if is_only else agent.id}"
     if any(not agent.has_ended for agent in found.agents):
-        return "nothing needs you; fleet-tui watches, fleet wait '*' waits"
+        # A pattern matches agents of this project only.
+        waits = ", fleet wait '*' waits" if found.project == here else ""
+        return f"nothing needs you; fleet-tui watches{waits}"
     if found.agents:
         return "fleet revive AGENT continues one that has ended, fleet create NAME starts another"
     return 'fleet create NAME -p "what to do"'

@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from fleet_tui import paths
 from fleet_tui.fleet import Fleet
+from fleet_tui.models import Status
 from tests.agent_pool import AgentPool, module_pool, pool
 from tests.cli.commands import Cli, eventually, project
 from tests.conftest import git
@@ -58,8 +60,30 @@ def test_other_projects_have_one_line_and_all_of_them_with_a(
     assert cli.ok("status", "--short") == ""
     assert cli.ok("status", "-a").splitlines()[0].startswith("all projects  1 agent  ")
     assert cli.ok("status", "--short", "--all").strip()
+    assert cli.ok("status", "-a").splitlines()[-1] == "next: nothing needs you; fleet-tui watches"
     monkeypatch.chdir(tmp_path)
     assert cli.ok("status").splitlines()[0].startswith("all projects  1 agent  ")
+    assert "fleet wait '*' waits" in cli.ok("status"), "here it waits for agents of all projects"
+
+
+def test_the_next_command_has_the_id_of_an_agent_whose_name_means_another(
+    cli: Cli, fleet: Fleet, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cli.ok("create", "fix")
+    lost = fleet.find("fix")
+    fleet.stop([lost])
+    (paths.run(lost.id, 1) / "exit.json").unlink()
+    with fleet.store.transaction():
+        fleet.store.agents.change(lost.id, 0.0, status=Status.WORKING, boot_id="another boot", ended_at=None)
+    assert cli.ok("status", "-a").splitlines()[-1] == "next: fleet revive fix"
+    other = tmp_path / "other"
+    other.mkdir()
+    git(other, "init", "-q")
+    git(other, "commit", "-q", "--allow-empty", "-m", "x")
+    monkeypatch.chdir(other)
+    cli.ok("create", "fix")
+
+    assert cli.ok("status", "-a").splitlines()[-1] == f"next: fleet revive {lost.id}"
 
 
 class TestWithAgents:
