@@ -131,7 +131,8 @@ def _failed_to_start(agent: Agent) -> FleetError:
 
 def _failed(agent: Agent) -> FleetError:
     if agent.has_ended:
-        return TurnFailed(f"{agent.name} has {word(agent)}", hint=f"fleet logs {agent.name}")
+        how = f"code {agent.exit_code}" if agent.exit_code is not None else f"signal {agent.exit_signal}"
+        return TurnFailed(f"{agent.name} exited with {how}", hint=f"fleet logs {agent.name}")
     return TurnFailed(f"{agent.name} has an {explained(agent)}", hint=f"fleet why {agent.name}")
 
 

@@ -72,7 +72,7 @@ def test_a_program_that_exits_passes_on_whether_it_failed(cli: Cli, pool: AgentP
 
     assert (ran.code, ran.out) == (10 if exit_code else 0, f"{agent.name}  exited {exit_code}\n")
     if exit_code:
-        assert ran.complaint == f"fleet: {agent.name} has exited 3 (fleet logs {agent.name})"
+        assert ran.complaint == f"fleet: {agent.name} exited with code 3 (fleet logs {agent.name})"
 
 
 def test_an_agent_that_is_stopped_meanwhile_differs_from_one_that_has_finished(
