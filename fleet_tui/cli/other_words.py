@@ -44,7 +44,7 @@ _MEANT: Mapping[str, str] = {
     "kill": "destroy drop del erase discard rmi",
     "undo": "restore recover undelete unkill",
     "trash": "clean cleanup prune purge gc bin",
-    "rename AGENT NEWNAME, or: fleet move AGENT... BATCH": "mv",
+    "rename AGENT NAME, or: fleet move AGENT... BATCH": "mv",
     "rename": "name",
     "move": "group regroup",
     "approvals": "permissions permission policy rules audit",
