@@ -125,7 +125,7 @@ def complete_mix(context: click.Context, _parameter: click.Parameter, incomplete
 def complete_keys(
     context: click.Context, _parameter: click.Parameter, incomplete: str
 ) -> list[CompletionItem[str]]:
-    """Keys with their descriptions; for unset, only those that the file sets."""
+    """Keys with their descriptions; for unset, only those that the file sets, and for set none that takes tables."""
     from click.shell_completion import CompletionItem
 
     from fleet_tui.config.edit import entries, meaning
@@ -141,6 +141,8 @@ def complete_keys(
                 keys.remove("agent.default")
         else:
             keys = [entry.key for entry in entries(found)]
+            if context.params.get("action") == "set":
+                keys.remove("approve.rules")
     except FleetError:
         keys = [entry.key for entry in entries(Config())]
     return [CompletionItem(flat(key), help=meaning(key)) for key in keys if key.startswith(incomplete)]

@@ -125,6 +125,8 @@ ADDITIONS: list[tuple[str, list[str]]] = [
     ("fleet fanout --agents cod", ["codex:1"]),
     ("fleet why fix --wrong l", ["limited"]),
     ("fleet config set setup.quick ", ["true", "false"]),
+    ("fleet config set approve.", ["approve.mode"]),
+    ("fleet config get approve.", ["approve.mode", "approve.rules"]),
     ("fleet config set ui.color a", ["auto", "always"]),
     ("fleet config set agent.permission_mode ", ["ask", "edits", "all"]),
     ("fleet config set approve.mode s", ["shadow"]),
