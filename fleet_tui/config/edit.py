@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -43,7 +44,8 @@ def text_of(value: object) -> str:
         return "{" + ", ".join(f"{name} = {text_of(item)}" for name, item in value.items()) + "}"
     if value is None:
         return '""'
-    return str(value) if isinstance(value, int | float) else f'"{value}"'
+    # The strings of JSON are strings of TOML.
+    return str(value) if isinstance(value, int | float) else json.dumps(str(value), ensure_ascii=False)
 
 
 def entries(config: Config) -> list[SettingValue]:

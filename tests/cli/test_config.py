@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -172,6 +173,15 @@ def test_a_value_may_start_with_dashes(cli: Cli, value: str) -> None:
     assert "but also got 'x'" in cli("config", "set", "agent.claude_flags", value, "x").complaint
     cli.ok("config", "set", "agent.claude_flags", "--", "--user")
     assert cli.ok("config", "get", "agent.claude_flags") == '["--user"]\n'
+
+
+def test_a_value_with_quotes_is_shown_as_the_file_has_it(cli: Cli) -> None:
+    cli.ok("config", "set", "--user", "env.SAID", 'a "b" \\c\nd é')
+
+    [line] = [line for line in cli.ok("config").splitlines() if line.startswith("env.SAID")]
+
+    assert tomllib.loads(line.partition("env.")[2]) == {"SAID": 'a "b" \\c\nd é'}
+    assert "é" in line
 
 
 def test_a_key_that_counts_only_in_the_users_file_is_not_set_in_the_projects(cli: Cli, project: Path) -> None:
