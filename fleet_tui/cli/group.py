@@ -198,6 +198,15 @@ def find_to_change(fleet: Fleet, name: str) -> Agent:
     return agent
 
 
+def callable_name(fleet: Fleet, agent: Agent) -> str:
+    """What to call the agent in a command to run from here: its name, or its id where the name means another."""
+    try:
+        is_meant = fleet.find(agent.name).id == agent.id
+    except FleetError:
+        is_meant = False
+    return agent.name if is_meant else agent.id
+
+
 def say(text: str, *, err: bool = False) -> None:
     """Print one line, with control characters made harmless."""
     click.echo(flat(text), err=err)

@@ -11,6 +11,7 @@ import click
 
 from fleet_tui.cli.group import (
     PIPED_WIDTH,
+    callable_name,
     cli,
     in_color,
     refreshed_fleet,
@@ -64,7 +65,7 @@ def status(everywhere: bool, short: bool, color: str | None, as_json: bool) -> N
         return
     others = [agent for agent in shown if agent not in agents] if project else []
     found = _overview(fleet, project, agents, others)
-    following = _next(found, fleet.project())
+    following = _next(found, fleet)
     if as_json:
         say_json(overview_record(found, following), indent=2)
         return
@@ -162,15 +163,13 @@ def _needing(found: Overview) -> Iterator[StatusLine]:
         yield [*line, (explained(agent) + left, None)]
 
 
-def _next(found: Overview, here: str | None) -> str:
-    """The command to run next, in this project or outside of all."""
+def _next(found: Overview, fleet: Fleet) -> str:
+    """The command to run next."""
     for agent in found.needing:
-        # Commands take a name for an agent of this project first.
-        is_only = sum(other.name == agent.name for other in found.agents) == 1
-        return f"fleet {STATUS_LOOKS[agent.status].remedy} {agent.name if is_only else agent.id}"
+        return f"fleet {STATUS_LOOKS[agent.status].remedy} {callable_name(fleet, agent)}"
     if any(not agent.has_ended for agent in found.agents):
         # A pattern matches agents of this project only.
-        waits = ", fleet wait '*' waits" if found.project == here else ""
+        waits = ", fleet wait '*' waits" if found.project == fleet.project() else ""
         return f"nothing needs you; fleet-tui watches{waits}"
     if found.agents:
         return "fleet revive AGENT continues one that has ended, fleet create NAME starts another"

@@ -9,7 +9,16 @@ from typing import TYPE_CHECKING
 import click
 
 from fleet_tui.cli.completion import complete_killed
-from fleet_tui.cli.group import cli, confirm, refreshed_fleet, say, say_columns, say_json, shortened
+from fleet_tui.cli.group import (
+    callable_name,
+    cli,
+    confirm,
+    refreshed_fleet,
+    say,
+    say_columns,
+    say_json,
+    shortened,
+)
 from fleet_tui.cli.options import json_option
 from fleet_tui.errors import FleetError, UsageError
 from fleet_tui.faces.plain import JsonRecord, changed_record, trash_record
@@ -51,7 +60,7 @@ def undo(agent: str | None, everywhere: bool, as_json: bool) -> None:
         notes += [f"project {one.project}"] if one.project != here else []
         rows.append((one.name, one.status, one.worktree + (f"  ({', '.join(notes)})" if notes else "")))
     say_columns(rows)
-    start = "; ".join(f"fleet revive {back.name}" for back, _ in restored[:5])
+    start = "; ".join(f"fleet revive {callable_name(fleet, back)}" for back, _ in restored[:5])
     again = "it" if len(restored) == 1 else "them"
     say(f"to start {again} again: {start}" + (" …" if len(restored) > 5 else ""), err=True)
 

@@ -59,7 +59,9 @@ def test_undo_prefers_this_project_and_points_to_another(cli: Cli, fleet: Fleet,
     assert ours.worktree in cli.ok("undo", "fix")
     assert Path(theirs.trash).is_dir()
 
-    assert f"project {other_project}" in cli.ok("undo", "-a", "fix")
+    ran = cli("undo", "-a", "fix")
+    assert f"project {other_project}" in ran.out
+    assert ran.complaint == f"to start it again: fleet revive {theirs.id}", "the name means ours"
     assert Path(theirs.worktree).is_dir()
 
 
