@@ -51,15 +51,20 @@ def some(
     others: Callable[[], Sequence[Agent]],
 ) -> list[Agent]:
     """The agents whose name or id matches one of the patterns, or a whole batch; `others` serve for suggestions."""
+    of_any_batch, of_it = agents, ""
     if batch is not None:
-        agents = _of_batch(agents, batch)
+        agents, of_it = _of_batch(agents, batch), f" of the batch {batch!r}"
     if not patterns:
         return _all_of(agents, batch)
     chosen: dict[str, Agent] = {}
     for pattern in patterns:
         matching = [agent for agent in agents if _matches(agent, pattern)]
         if not matching:
-            raise NotFound(f"no agent matches {pattern!r}", hint=_elsewhere(pattern, agents, others()))
+            if any(_matches(agent, pattern) for agent in of_any_batch):
+                hint = "fleet list -g shows the batches"
+            else:
+                hint = _elsewhere(pattern, agents, others())
+            raise NotFound(f"no agent{of_it} matches {pattern!r}", hint=hint)
         if not names.is_pattern(pattern):
             _refuse_several_projects(pattern, matching)
         chosen |= {agent.id: agent for agent in matching}

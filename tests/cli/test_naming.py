@@ -43,6 +43,18 @@ def test_move_makes_a_batch_or_joins_one_by_its_name_or_id(cli: Cli, fleet: Flee
     assert "one" in cli.ok("stop", "-b", "other")
 
 
+def test_an_agent_that_is_not_of_the_batch_is_not_said_to_be_in_another_project(cli: Cli) -> None:
+    cli.ok("multi", "a:x", "b:x", "c:x")
+    cli.ok("move", "a", "auth")
+
+    for command in (["stop"], ["wait"], ["kill", "-f"], ["move", "docs"]):
+        ran = cli(command[0], "b", "-b", "auth", *command[1:])
+        assert (ran.code, ran.complaint) == (
+            3,
+            "fleet: no agent of the batch 'auth' matches 'b' (fleet list -g shows the batches)",
+        )
+
+
 def test_move_says_what_is_missing(cli: Cli, fleet: Fleet) -> None:
     cli.ok("multi", "fix:x", "other:x")
 
