@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
@@ -44,13 +45,17 @@ def complete_killed(_context: click.Context, _parameter: click.Parameter, incomp
 
 
 def complete_batches(_context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[str]:
+    """The ids of batches, and the labels that only one batch has."""
     try:
         fleet = open_fleet()
         labels = fleet.batch_labels(fleet.agents())
     except FleetError:
         return []
+    count = Counter(labels.values())
     found = {batch for _, batch in labels}
-    found |= {label for (_, batch), label in labels.items() if not batch.startswith(label)}
+    found |= {
+        label for (_, batch), label in labels.items() if count[label] == 1 and not batch.startswith(label)
+    }
     return _starting_with(incomplete, sorted(found))
 
 

@@ -37,6 +37,25 @@ ask fleet nosuch fi
 """
 
 
+def test_a_name_of_several_batches_is_not_completed(
+    cli: Cli, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for _ in range(2):
+        cli.ok("fanout", "1", "login", "-p", "x")
+    monkeypatch.setenv("COMP_WORDS", "fleet kill -b ")
+    monkeypatch.setenv("COMP_CWORD", "3")
+    monkeypatch.setenv("_FLEET_COMPLETE", "bash_complete")
+    capsys.readouterr()
+
+    with pytest.raises(SystemExit):
+        group.main(prog_name="fleet")
+
+    said = capsys.readouterr().out.split()
+    monkeypatch.delenv("_FLEET_COMPLETE")
+    assert said == sorted(f"plain,{agent['batch']}" for agent in cli.listed())
+    assert cli("kill", "-f", "-b", "login").code == 2
+
+
 @pytest.mark.slow
 def test_bash_completes_commands_agents_profiles_keys_and_batches(cli: Cli) -> None:
     cli.ok("create", "fix")
