@@ -120,6 +120,8 @@ def _branch_problem(name: str) -> str:
         (name.startswith("-"), "starts with '-'"),
         (" " in name, "contains a space"),
         (bool(_FORBIDDEN.search(name)), "contains a character that git forbids"),
+        # Faces leave such characters out, so that two names would look the same.
+        (not name.isprintable(), "contains a character that cannot be seen"),
         (".." in name, "contains '..'"),
         ("@{" in name or name == "@", "contains '@{' or is '@'"),
         (name.startswith("/") or name.endswith("/") or "//" in name, "has an empty part beside a '/'"),

@@ -45,9 +45,12 @@ def git_accepts(name: str) -> bool:
         ("x" * 300, "longer"),
         ("é" * 110, "longer"),
         ("\udcff", "UTF-8"),
+        ("fix\u202e", "cannot be seen"),
+        ("fi\u200bx", "cannot be seen"),
+        ("fix\xa0it", "cannot be seen"),
     ],
 )
-def test_a_name_git_would_refuse_is_refused_with_the_reason_and_one_that_works(
+def test_a_name_that_git_refuses_or_a_reader_cannot_tell_apart_is_refused_with_one_that_works(
     name: str, problem: str
 ) -> None:
     with pytest.raises(UsageError) as caught:
