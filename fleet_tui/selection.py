@@ -127,9 +127,12 @@ def _matches(agent: Agent, pattern: str) -> bool:
 
 def _elsewhere(pattern: str, agents: Sequence[Agent], others: Sequence[Agent]) -> str:
     """A suggestion for a pattern that matches nothing here."""
-    found = [agent for agent in others if _matches(agent, pattern) and agent.status is not Status.KILLED]
+    found = [agent for agent in others if _matches(agent, pattern)]
+    for agent in found:
+        if agent.status is not Status.KILLED:
+            return f"{agent.name} belongs to {agent.project}: go there"
     if found:
-        return f"{found[0].name} belongs to {found[0].project}: go there"
+        return f"{found[0].name} is in the trash; restore it with: fleet undo {found[0].name}"
     return _near(pattern, agents)
 
 

@@ -30,6 +30,8 @@ def test_stop_kill_trash_undo_and_revive_report_what_they_did(cli: Cli, fleet: F
     assert "fleet revive x-B" in ran.err
     cli.ok("kill", "-f", "-b", batch)
     assert "2 in the trash" in cli.ok("trash")
+    again = cli("kill", "-f", "x-A")
+    assert (again.code, "fleet undo x-A" in again.complaint) == (3, True)
     assert [one["name"] for one in json.loads(cli.ok("trash", "--json"))] == ["x-A", "x-B"]
     ran = cli("undo", "x-A")
     assert ran.out.split()[:2] == ["x-A", "stopped"]
