@@ -93,9 +93,11 @@ class HostedApp(App[ReturnType]):
         focused = self.focused
         if len(text) < 2 or (focused is not None and focused.check_consume_key("", text)):
             return event
-        rest = text[1:]
-        self._typed.appendleft(text_key(rest))
-        return text_key(text[:1])
+        first, rest = text_key(text[:1]), text_key(text[1:])
+        # They were pressed when the text arrived.
+        first.time = rest.time = event.time
+        self._typed.appendleft(rest)
+        return first
 
     def _wait_for(self, target: DOMNode) -> None:
         """Hold later keys until every handler of this event has run: along its bubbling path, then the app."""

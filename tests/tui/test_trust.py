@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from textual import events
 from textual.pilot import Pilot
 
 from fleet_tui import paths
@@ -19,6 +20,7 @@ from fleet_tui.tui.dialogs.fan_out import FanOutDialog
 from fleet_tui.tui.dialogs.form import Form
 from fleet_tui.tui.dialogs.new_agents import MultiDialog, NewAgentDialog
 from fleet_tui.tui.dialogs.trust import FileDialog, TrustDialog
+from fleet_tui.tui.host_keys import text_key
 from fleet_tui.tui.settings import DashboardSettings
 from tests.tui import fleet_states
 from tests.tui.dashboard_app import StageApp, run_dashboard, until
@@ -137,8 +139,22 @@ def test_a_project_that_has_changed_since_the_form_was_opened_is_asked_about_whe
 
 def test_keys_typed_ahead_trust_nothing() -> None:
     async def go(app: StageApp, pilot: Pilot[None]) -> None:
-        await pilot.press("n", "2", "2")
+        for key in ("n", "2", "2"):
+            app.post_message(events.Key(key, key))
         await until(pilot, lambda: "Trust exactly these 9 lines" in text_of(app))
+        assert "trust.accept" not in [one[0] for one in app.worker.asked]
+
+    run_dashboard(go, place=ASKING)
+
+
+def test_a_key_pressed_before_all_was_shown_trusts_nothing_however_late_it_is_handled() -> None:
+    async def go(app: StageApp, pilot: Pilot[None]) -> None:
+        late = text_key("2")
+        await pilot.press("n")
+        await until(pilot, lambda: "Trust exactly these 9 lines" in text_of(app))
+        app.post_message(late)
+        await pilot.press("3")
+        await until(pilot, shown(app, FileDialog))
         assert "trust.accept" not in [one[0] for one in app.worker.asked]
 
     run_dashboard(go, place=ASKING)

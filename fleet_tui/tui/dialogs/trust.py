@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Sequence
 from itertools import groupby
 
@@ -31,6 +32,7 @@ SCROLL_KEYS = (
     Binding("g,home", f"scroll_lines(-{MOST_ROWS})", show=False),
     Binding("G,end", f"scroll_lines({MOST_ROWS})", show=False),
 )
+TRUST_KEY = "2"
 PAUSE_SECONDS = 0.5
 """Ignore keys that were typed before the question was seen."""
 
@@ -81,7 +83,7 @@ class TrustDialog(Dialog[str]):
 
     BINDINGS = [  # noqa: RUF012 - Textual's own way
         Binding("1,enter", "choose('own')", show=False),
-        Binding("2", "choose('trust')", show=False),
+        Binding(TRUST_KEY, "choose('trust')", show=False),
         Binding("3", "look", show=False),
         *SCROLL_KEYS,
     ]
@@ -89,7 +91,9 @@ class TrustDialog(Dialog[str]):
     def __init__(self, asked: TrustRequest) -> None:
         super().__init__()
         self._asked = asked
-        self.has_paused = self._has_seen_all = False
+        self.has_paused = False
+        self._seen_at: float | None = None
+        """When all of it had been visible."""
 
     def titles(self) -> tuple[Line, Line]:
         asked = self._asked
@@ -125,7 +129,7 @@ class TrustDialog(Dialog[str]):
     def on_mount(self) -> None:
         super().on_mount()
         self._show_choices()
-        self.set_timer(PAUSE_SECONDS, self._end_pause)
+        self.set_timer(PAUSE_SECONDS, lambda: self.call_after_refresh(self._end_pause))
 
     def _end_pause(self) -> None:
         self.has_paused = True
@@ -140,17 +144,17 @@ class TrustDialog(Dialog[str]):
 
     def _look_for_end(self) -> None:
         """Allow trust once the last line has been visible."""
-        if not self.is_attached or self._has_seen_all or not self.has_paused:
+        if not self.is_attached or self._seen_at is not None or not self.has_paused:
             return
         if self.query_one(AskedValues).is_at_end:
-            self._has_seen_all = True
+            self._seen_at = time.monotonic()
             self._show_choices()
 
     def _show_choices(self) -> None:
         count = self._asked.count
         exactly = "this line" if count == 1 else f"these {count} lines"
         trust: Line = ((f"Trust exactly {exactly}", ""), ("  fleet untrust takes it back", "muted"))
-        if not self._has_seen_all:
+        if self._seen_at is None:
             trust = (("Trust it", "faint"), ("  when you have seen all of it: j, space", "faint"))
         for number, said in (
             ("1", (("Start without it", "bold"), ("  your own settings", "muted"))),
@@ -160,8 +164,14 @@ class TrustDialog(Dialog[str]):
             chip = (f" {number} ", CHIP_HERE if number == "1" else "bold accent on field")
             self.query_one(f"#choice-{number}", Static).update(content((chip, ("  ", ""), *said)))
 
+    def on_key(self, event: events.Key) -> None:
+        """Ignore a key that was pressed before all was visible: on a busy machine it is handled later."""
+        if event.key == TRUST_KEY and self._seen_at is not None and event.time < self._seen_at:
+            event.stop()
+            self.app.bell()
+
     def action_choose(self, what: str) -> None:
-        if what == TRUST and not self._has_seen_all:
+        if what == TRUST and self._seen_at is None:
             self.app.bell()
             return
         self.dismiss(what)
