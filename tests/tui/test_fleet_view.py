@@ -100,6 +100,24 @@ def test_a_pinned_agent_stays_selected_when_its_batch_is_folded() -> None:
     assert there.targets == [there.by_id(there.selected)]
 
 
+def test_a_change_of_the_fleet_leaves_the_cursor_on_an_agent_that_only_its_pane_shows() -> None:
+    there = view()
+    pinned, other = there.listed[0], there.listed[-1]
+    there.toggle_pin()
+    there.filter(other.name)
+    there.select(pinned.id)
+    there.take_state(fleet_states.with_status(there.state, other.name, Status.ERROR))
+    assert there.targets == [pinned]
+    there.toggle_pin()
+    there.select(other.id)
+    there.filter("s:error")
+    there.type_to(other.id)
+    there.take_state(fleet_states.with_status(there.state, other.name, Status.WORKING))
+    there.take_state(fleet_states.with_status(there.state, pinned.name, Status.ERROR))
+    assert there.agent is not None
+    assert there.agent.id == other.id
+
+
 def test_an_empty_fleet_has_no_agent() -> None:
     there = FleetView(FleetState((), ()))
     there.keep_selection()
