@@ -77,6 +77,11 @@ class DraftDialog(Dialog[DialogResult]):
         self.on_leave(self.values() if self._is_changed else None)
         super().action_leave()
 
+    def keep_draft(self) -> None:
+        """Keep what was typed, as the dashboard is about to end."""
+        if self._is_changed:
+            self.on_leave(self.values())
+
     def action_clear_draft(self) -> None:
         """Clear the draft, or bring back what was cleared."""
         if self._draft is not None:
