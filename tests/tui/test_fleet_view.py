@@ -33,6 +33,26 @@ def test_the_cursor_stays_with_its_agent_and_goes_to_a_neighbor_when_that_is_not
     assert there.selected == third
 
 
+def test_the_cursor_begins_in_the_project_that_the_dashboard_was_opened_in() -> None:
+    there = view()
+    other = there.listed[-1].project
+    assert there.listed[0].project != other
+    there.take_project(replace(fleet_states.PLACE, project=other))
+    assert there.agent is there.listed[0]
+    assert there.agent.project == other
+
+    moved = view()
+    moved.move(1)
+    chosen = moved.selected
+    moved.take_project(replace(fleet_states.PLACE, project=other))
+    assert moved.selected == chosen, "the user was there first"
+
+    typing = view()
+    typing.type_to(typing.selected)
+    typing.take_project(replace(fleet_states.PLACE, project=other))
+    assert typing.selected == typing.typing
+
+
 def test_a_killed_agent_is_neither_marked_nor_pinned() -> None:
     there = view()
     agent = there.agent

@@ -64,9 +64,14 @@ class FleetView:
 
     def take_project(self, project: ProjectInfo) -> None:
         if project != self.project:
+            is_first = self.project is None
+            has_chosen = bool(self.typing) or self._last_place > 0
             self.project = project
             self.on_change("project")
             self.change_rows(replace(self.shown, here=project.project))
+            if is_first and not has_chosen:
+                # Its agents have come to the top, away from the cursor.
+                self.select_first()
 
     # ── agents ──────────────────────────────────────────────────────────────────────────────────────────────────
 
