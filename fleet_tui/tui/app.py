@@ -17,6 +17,7 @@ from fleet_tui.fast_dataclasses import replace
 # Panes schedule their own painting; the echo of a key must not wait for the frame timer of Textual.
 os.environ.setdefault("TEXTUAL_FPS", "120")
 
+from rich.console import RenderableType
 from textual import events
 from textual.binding import BindingType
 from textual.command import Provider
@@ -37,6 +38,7 @@ from fleet_tui.tui.clipboard import HostClipboard
 from fleet_tui.tui.color_depth import ColorDepth
 from fleet_tui.tui.dashboard.screen import Dashboard
 from fleet_tui.tui.dialogs.crash import CrashDialog
+from fleet_tui.tui.dialogs.draft_dialog import DraftDialog
 from fleet_tui.tui.driver import host_of
 from fleet_tui.tui.hosted_app import HostedApp
 from fleet_tui.tui.keys import clashes
@@ -242,6 +244,13 @@ class FleetApp(ErrorBoundary, ToastApp[None], HostedApp[None], inherit_bindings=
             self.dashboard.view.take_project(replace(place, programs=programs))
 
     # ── end ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def exit(self, result: None = None, return_code: int = 0, message: RenderableType | None = None) -> None:
+        """End, whether the user asked for it, the terminal has closed or something failed: keep what open forms hold."""
+        for screen in self.screen_stack:
+            if isinstance(screen, DraftDialog):
+                screen.keep_draft()
+        super().exit(result, return_code, message)
 
     def _handle_exception(self, error: Exception) -> None:
         """An error in one handler is shown and logged; the dashboard goes on unless it cannot show anything."""

@@ -77,6 +77,9 @@ class StillWorker(WorkerClient):
             "why": StatusExplanation("refactor-auth-A", "working", source="osc7501"),
         }
         """What it answers."""
+        self.answers = asyncio.Event()
+        """Cleared while it does not answer."""
+        self.answers.set()
 
     def start(self) -> None:
         return
@@ -86,6 +89,7 @@ class StillWorker(WorkerClient):
 
     async def call(self, verb: str, *arguments: Any, on_step: Any = None, **options: Any) -> Any:
         self.asked.append((verb, *arguments, options))
+        await self.answers.wait()
         return self.known.get(verb, [])
 
 

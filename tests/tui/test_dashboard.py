@@ -220,6 +220,8 @@ def test_a_pinned_pane_stays_when_its_batch_is_folded_or_filtered_out() -> None:
         dashboard.view.filter("pixel")
         await pilot.pause()
         assert shown()[0] == pinned
+        await pilot.press("1", "z")
+        assert shown() == [pinned]
 
     run_dashboard(go)
 

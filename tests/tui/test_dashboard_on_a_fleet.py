@@ -309,6 +309,23 @@ def test_typing_reaches_the_agent_the_leave_chord_comes_back_and_leaving_the_das
     assert fleet.find(agent.id).status is not Status.LOST
 
 
+def test_a_terminal_that_closes_takes_no_open_form_with_it(fleet: Fleet, repository: Path) -> None:
+    async def write_and_lose_the_terminal() -> None:
+        async with opened(repository) as driven:
+            await driven.press("f")
+            await driven.write("fix it")
+            driven.app.exit(return_code=128 + signal.SIGHUP)
+
+    async def look() -> None:
+        async with opened(repository) as driven:
+            await driven.press("f")
+            assert driven.app.screen.query_one(PromptArea).text == "fix it"
+            assert "draft from" in driven.text()
+
+    drive(write_and_lose_the_terminal())
+    drive(look())
+
+
 @pytest.mark.slow
 def test_rename_move_restart_and_the_log_do_what_they_say(fleet: Fleet, repository: Path) -> None:
     agent = shell(fleet, "one", script="echo ready; sleep 1000")[0]

@@ -107,6 +107,42 @@ def test_a_draft_that_was_sent_is_gone_and_one_that_could_not_be_sent_stays() ->
     run_dashboard(go)
 
 
+def test_a_form_that_opens_before_the_project_is_known_keeps_and_offers_the_draft_of_the_project() -> None:
+    async def go() -> None:
+        app = StageApp(place=None)
+        async with app.run_test(size=(120, 40)):
+            pilot, dashboard = Keyboard(app), app.dashboard
+            app.worker.answers.clear()
+            await pilot.press("f", *"fix it", "escape")
+            app.worker.answers.set()
+            await until(pilot, lambda: dashboard.view.project == fleet_states.PLACE)
+            await pilot.press("f")
+            assert written(app) == "fix it"
+            await pilot.press("escape")
+
+            dashboard.view.project = None
+            app.worker.answers.clear()
+            await pilot.press("f")
+            assert written(app) == ""
+            app.worker.answers.set()
+            await until(pilot, lambda: written(app) == "fix it")
+            assert "draft from 0s ago  ctrl+l clears it" in text_of(app)
+            await pilot.press("escape")
+
+            dashboard.view.project = None
+            app.worker.answers.clear()
+            await pilot.press("f", *"else")
+            app.worker.answers.set()
+            await until(pilot, lambda: "ctrl+l brings it back" in text_of(app))
+            assert written(app) == "else"
+            await pilot.press("ctrl+l")
+            assert written(app) == "fix it"
+            await pilot.press("ctrl+l", "escape", "f")
+            assert written(app) == "else"
+
+    asyncio.run(go())
+
+
 def test_prompts_have_a_draft_for_each_agent_and_pasted_text_is_added_to_it() -> None:
     async def go(app: StageApp, pilot: Pilot[None]) -> None:
         await pilot.press("p", *"for a", "escape", "j", "p")

@@ -33,6 +33,26 @@ def test_the_cursor_stays_with_its_agent_and_goes_to_a_neighbor_when_that_is_not
     assert there.selected == third
 
 
+def test_the_cursor_begins_in_the_project_that_the_dashboard_was_opened_in() -> None:
+    there = view()
+    other = there.listed[-1].project
+    assert there.listed[0].project != other
+    there.take_project(replace(fleet_states.PLACE, project=other))
+    assert there.agent is there.listed[0]
+    assert there.agent.project == other
+
+    moved = view()
+    moved.move(1)
+    chosen = moved.selected
+    moved.take_project(replace(fleet_states.PLACE, project=other))
+    assert moved.selected == chosen, "the user was there first"
+
+    typing = view()
+    typing.type_to(typing.selected)
+    typing.take_project(replace(fleet_states.PLACE, project=other))
+    assert typing.selected == typing.typing
+
+
 def test_a_killed_agent_is_neither_marked_nor_pinned() -> None:
     there = view()
     agent = there.agent
@@ -98,6 +118,24 @@ def test_a_pinned_agent_stays_selected_when_its_batch_is_folded() -> None:
     there.toggle_pin()
     there.filter("no agent is called this")
     assert there.targets == [there.by_id(there.selected)]
+
+
+def test_a_change_of_the_fleet_leaves_the_cursor_on_an_agent_that_only_its_pane_shows() -> None:
+    there = view()
+    pinned, other = there.listed[0], there.listed[-1]
+    there.toggle_pin()
+    there.filter(other.name)
+    there.select(pinned.id)
+    there.take_state(fleet_states.with_status(there.state, other.name, Status.ERROR))
+    assert there.targets == [pinned]
+    there.toggle_pin()
+    there.select(other.id)
+    there.filter("s:error")
+    there.type_to(other.id)
+    there.take_state(fleet_states.with_status(there.state, other.name, Status.WORKING))
+    there.take_state(fleet_states.with_status(there.state, pinned.name, Status.ERROR))
+    assert there.agent is not None
+    assert there.agent.id == other.id
 
 
 def test_an_empty_fleet_has_no_agent() -> None:

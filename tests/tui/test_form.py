@@ -276,6 +276,29 @@ def test_the_fan_out_form_has_every_profile_and_says_how_to_install_one(size: tu
     run_dashboard(go, size=size)
 
 
+LONG_NAMES = replace(
+    MANY,
+    programs=tuple(
+        replace(MANY.programs[0], name=name)
+        for name in ("our-profile-1", "our-profile-2", "a-profile-with-a-very-long-name")
+    ),
+    default_profile="our-profile-1",
+)
+
+
+def test_profiles_with_long_names_are_told_apart_and_their_names_end_before_the_bar() -> None:
+    async def go(app: StageApp, pilot: Pilot[None]) -> None:
+        app.worker.known["project_info"] = LONG_NAMES
+        await pilot.press("f")
+        await until(pilot, lambda: len(app.screen.query_one(ProfileMix).found) >= 3)
+        shown = [row.split()[3:5] for row in rows_of(app)[1:4]]
+        assert ["our-profile-1", "■■■···"] in shown
+        assert ["our-profile-2", "······"] in shown
+        assert any(name.endswith("…") and bar == "······" for name, bar in shown)
+
+    run_dashboard(go, size=(80, 24))
+
+
 def test_profiles_are_filtered_by_typing_and_those_hidden_still_count() -> None:
     async def go(app: StageApp, pilot: Pilot[None]) -> None:
         app.worker.known["project_info"] = MANY

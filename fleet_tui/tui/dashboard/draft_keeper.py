@@ -50,5 +50,12 @@ class DraftKeeper:
     def keep(self, form: str, values: Values) -> None:
         self._drafts.keep(form, values, self._display.now)
 
+    def move(self, form: str, to: str) -> None:
+        """Keep a draft under another name, from now on."""
+        draft = self._drafts.get(form)
+        if draft is not None and form != to:
+            self.keep(to, draft.values)
+            self.forget(form)
+
     def forget(self, form: str) -> None:
         self._drafts.forget(form)

@@ -53,7 +53,8 @@ class FleetView:
         self.pinned = tuple(one for one in self.pinned if one in there)
         self.rows = rows(state, self.shown)
         self.on_change("state")
-        self.keep_selection()
+        if self.agent is None or self.agent in self.listed:
+            self.keep_selection()
         self.on_change("rows")
 
     def take_live(self, live: LiveData) -> None:
@@ -63,9 +64,14 @@ class FleetView:
 
     def take_project(self, project: ProjectInfo) -> None:
         if project != self.project:
+            is_first = self.project is None
+            has_chosen = bool(self.typing) or self._last_place > 0
             self.project = project
             self.on_change("project")
             self.change_rows(replace(self.shown, here=project.project))
+            if is_first and not has_chosen:
+                # Its agents have come to the top, away from the cursor.
+                self.select_first()
 
     # ── agents ──────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -145,12 +151,12 @@ class FleetView:
             self._select_at(len(self.listed) - 1)
 
     def keep_selection(self) -> None:
-        """Keep the cursor on its agent while that is listed; else move it to a neighbor."""
+        """Keep the cursor on its agent while that is listed or typed to; else move it to a neighbor."""
         agents = self.listed
         places = {agent.id: place for place, agent in enumerate(agents)}
         if self.selected in places:
             self._last_place = places[self.selected]
-        elif agents:
+        elif agents and not (self.typing and self.selected == self.typing):
             self._select_at(min(self._last_place, len(agents) - 1))
 
     def _select_at(self, place: int) -> None:

@@ -36,14 +36,15 @@ class LayoutActions:
     def agents_in_panes(self) -> list[Agent]:
         """The agents whose terminals are shown, in the order of the panes."""
         view = self._view
-        wanted = view.typing or view.selected
         typed_to = view.by_id(view.typing)
+        if view.is_zoomed:
+            zoomed = typed_to or view.agent
+            return [zoomed] if zoomed is not None else []
+        wanted = view.typing or view.selected
         agents = view.listed
         if typed_to is not None and typed_to not in agents:
             # A filter may hide it; its terminal stays as long as keys go there.
             agents = [*agents, typed_to]
-        if view.is_zoomed:
-            return [agent for agent in agents if agent.id == wanted]
         return follow(agents, wanted, self._panes or self._usual_panes(), view.pinned_agents)
 
     @property

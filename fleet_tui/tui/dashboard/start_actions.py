@@ -118,24 +118,29 @@ class StartActions:
     def _open(self, name: str, form: Form, on_wanted: Callable[[Form, Any], None]) -> None:
         form.on_wanted = lambda wanted: on_wanted(form, wanted)
         project = self._view.project
-        kept_as = f"{name} {project.project if project is not None else ''}".strip()
+        kept_as = self._kept_as(name)
         self._drafts.offer(kept_as, form)
-        form.on_started = lambda: self._drafts.forget(kept_as)
+        form.on_started = lambda: self._drafts.forget(self._kept_as(name))
         if project is None or project.asked is None:
-            self._show_form(form)
+            self._show_form(name, form, kept_as)
             return
 
         def decided(own_settings: bool) -> None:
             form.own_settings = own_settings
-            self._show_form(form)
+            self._show_form(name, form, kept_as)
 
         self._trust.ask(project.asked, decided)
 
-    def _show_form(self, form: Form) -> None:
-        self._display.open(form)
-        self._requests.start(self._update_project(form))
+    def _kept_as(self, name: str) -> str:
+        """The name of a form's draft: each project has its own."""
+        project = self._view.project
+        return f"{name} {project.project if project is not None else ''}".strip()
 
-    async def _update_project(self, form: Form) -> None:
+    def _show_form(self, name: str, form: Form, kept_as: str) -> None:
+        self._display.open(form)
+        self._requests.start(self._update_project(name, form, kept_as))
+
+    async def _update_project(self, name: str, form: Form, was_kept_as: str) -> None:
         """Files, settings and free memory may have changed since the dashboard was opened."""
         now: ProjectInfo = await self._requests.call("project_info")
         before = self._view.project
@@ -146,6 +151,12 @@ class StartActions:
         project = replace(now, programs=programs)
         self._view.take_project(project)
         form.take_project(project)
+        kept_as = self._kept_as(name)
+        if kept_as != was_kept_as:
+            # The form was opened before the project was known, and may have been left since.
+            self._drafts.move(was_kept_as, kept_as)
+            if form.is_attached:
+                self._drafts.offer(kept_as, form)
 
     def _create(self, form: Form, wanted: NewAgent) -> None:
         options = {"prompt": wanted.prompt, "profile": wanted.profile, "base": wanted.base}

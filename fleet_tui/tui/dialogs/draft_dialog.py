@@ -35,8 +35,15 @@ class DraftDialog(Dialog[DialogResult]):
     _has_begun = False
 
     def begin_with(self, draft: FormDraft | None, now: float) -> None:
+        """Offer this draft. One that comes after the user began to type waits for the key that brings it back."""
         self._draft = draft
         self._draft_age = max(0.0, now - draft.at) if draft is not None else 0.0
+        if self._has_begun and draft is not None:
+            if self._is_changed:
+                self._other, self._is_cleared = draft.values, True
+            else:
+                self.fill(draft.values)
+            self.entitle()
 
     def on_mount(self) -> None:
         # Textual calls the handlers of base classes too, so a handler that calls its base's runs this twice.
@@ -69,6 +76,11 @@ class DraftDialog(Dialog[DialogResult]):
     def action_leave(self) -> None:
         self.on_leave(self.values() if self._is_changed else None)
         super().action_leave()
+
+    def keep_draft(self) -> None:
+        """Keep what was typed, as the dashboard is about to end."""
+        if self._is_changed:
+            self.on_leave(self.values())
 
     def action_clear_draft(self) -> None:
         """Clear the draft, or bring back what was cleared."""

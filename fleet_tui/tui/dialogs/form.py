@@ -79,6 +79,11 @@ class Form(DraftDialog[None]):
                 return False
         return True
 
+    def keep_draft(self) -> None:
+        # What is being started goes on without the dashboard.
+        if not self.has_class("-launching"):
+            super().keep_draft()
+
     def stand_back(self) -> None:
         """Hide while the progress dialog is shown."""
         self.add_class("-launching")

@@ -85,7 +85,8 @@ class ProfileRows(PickerRows[AgentProgram]):
         sign = ("✓ ", f"success{ground}") if item.path else ("– ", f"faint{ground}")
         line: Line = (
             ("▌" if is_chosen else " ", f"bar{ground}"), sign,
-            *fit(((clean(item.name), f"bold{ground}"),), NAME_WIDTH, fill=ground.strip()),
+            *fit(((clean(item.name), f"bold{ground}"),), NAME_WIDTH - 1, fill=ground.strip()),
+            (" ", ground.strip()),
             (how_to_install(item) or clean(says), f"muted{ground}"),
         )  # fmt: skip
         return tuple((text, role or f"foreground{ground}") for text, role in fit(line, width))

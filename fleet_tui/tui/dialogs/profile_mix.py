@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from rich.cells import cell_len
 from textual import events
 from textual.message import Message
 
@@ -14,7 +15,7 @@ from fleet_tui.tui.widgets.lines import Line, LineView, both_ends, clean, fit
 from fleet_tui.tui.widgets.stepper import Digits, step_of, stepper_line
 
 BAR = 6
-NAME_WIDTH = 10
+NAME_WIDTH, MOST_NAME_WIDTH = 10, 18
 HEAD_LINES = 1
 """Lines above the rows: the filter, and how much it hides."""
 
@@ -122,13 +123,15 @@ class ProfileMix(LineView, can_focus=True):
     def _row(self, program: AgentProgram, place: int, width: int) -> Line:
         is_here = self.has_focus and place == self._selected
         number = self._counts.get(program.name, 0)
-        name = clean(program.name).rsplit("/", 1)[-1]
+        widest = max(cell_len(_shown(one)) for one in self._profiles)
+        wide = min(MOST_NAME_WIDTH, max(NAME_WIDTH, widest))
         note = how_to_install(program)
         bar = min(number, BAR)
         return fit(
             (
                 *stepper_line(number, is_here=is_here),
-                *fit(((f"  {name}", "bold" if is_here else "" if number else "muted"),), NAME_WIDTH + 3),
+                *fit(((f"  {_shown(program)}", "bold" if is_here else "" if number else "muted"),), wide + 2),
+                (" ", ""),
                 ("■" * bar, "accent"),
                 ("·" * (BAR - bar), "faint"),
                 (f"  {note}" if note else "", "warning" if number else "muted"),
@@ -201,3 +204,7 @@ class ProfileMix(LineView, can_focus=True):
         super().watch_has_focus(has_focus)
         self._digits.forget()
         self.redraw()
+
+
+def _shown(program: AgentProgram) -> str:
+    return clean(program.name).rsplit("/", 1)[-1]

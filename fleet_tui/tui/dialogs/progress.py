@@ -204,7 +204,7 @@ class ProgressDialog(Dialog[bool]):
     def _line(self, track: Track, names: int, head: int, step_width: int, width: int) -> Line:
         profile = clean(track.agent.profile.rsplit("/", 1)[-1])
         name = fit(((clean(track.agent.name), "bold"),), names)
-        who = fit((*name, (f"  {profile}", "muted")), head)
+        who = (*fit((*name, (f"  {profile}", "muted")), head - 1), (" ", ""))
         note = clean(track.note)
         if track.place == FAILED:
             return fit((*who, ("✗ failed  ", "error"), (note, "")), width)

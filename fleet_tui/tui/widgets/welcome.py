@@ -129,7 +129,8 @@ def _fact(is_there: bool, name: str, says: str, command: str = "") -> Line:
     return (
         sign,
         (" ", ""),
-        *fit(((clean(name), ""),), 11),
+        *fit(((clean(name), ""),), 10),
+        (" ", ""),
         (clean(says), "muted"),
         (f" {clean(command)}" if command else "", ""),
     )
