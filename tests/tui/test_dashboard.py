@@ -166,6 +166,31 @@ def test_zoom_ends_when_its_agent_leaves_the_filtered_list() -> None:
     run_dashboard(go)
 
 
+def test_zoom_shows_a_pinned_agent_that_the_filter_hides_and_needs_an_agent() -> None:
+    async def go(app: StageApp, pilot: Pilot[None]) -> None:
+        dashboard = app.dashboard
+        await pilot.press("full_stop", "slash", *"zzz", "enter", "z")
+        assert [agent.name for agent in dashboard.groups.layout.agents_in_panes()] == [name(dashboard)]
+        await pilot.press("full_stop")
+        assert not dashboard.has_class("no-side"), "it has no pane any more"
+        await pilot.press("z")
+        assert not dashboard.has_class("no-side"), "there is nothing else to show"
+        assert "no agent selected" in said(app)
+
+    run_dashboard(go)
+
+
+def test_no_batch_is_folded_unseen_while_a_filter_shows_all_that_pass() -> None:
+    async def go(app: StageApp, pilot: Pilot[None]) -> None:
+        view = app.dashboard.view
+        await pilot.press("slash", *"zzz", "enter", "h", "escape")
+        assert not view.shown.folded
+        await pilot.press("h")
+        assert view.shown.folded
+
+    run_dashboard(go)
+
+
 def test_marking_folding_and_ordering() -> None:
     async def go(app: StageApp, pilot: Pilot[None]) -> None:
         dashboard = app.dashboard

@@ -178,6 +178,9 @@ class FleetView:
         self.on_change("rows")
 
     def toggle_fold(self, batch: BatchKey) -> None:
+        """Fold a batch or unfold it; not under a filter, which shows whatever passes."""
+        if not self.shown.filter.is_empty:
+            return
         self.change_rows(replace(self.shown, folded=self.shown.folded ^ {batch}))
 
     def unfold(self, batches: frozenset[BatchKey] | None = None) -> None:

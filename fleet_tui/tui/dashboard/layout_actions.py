@@ -36,15 +36,17 @@ class LayoutActions:
     def agents_in_panes(self) -> list[Agent]:
         """The agents whose terminals are shown, in the order of the panes."""
         view = self._view
-        wanted = view.typing or view.selected
         typed_to = view.by_id(view.typing)
         agents = view.listed
         if typed_to is not None and typed_to not in agents:
             # A filter may hide it; its terminal stays as long as keys go there.
             agents = [*agents, typed_to]
         if view.is_zoomed:
-            return [agent for agent in agents if agent.id == wanted]
-        return follow(agents, wanted, self._panes or self._usual_panes(), view.pinned_agents)
+            shown = typed_to or view.agent
+            return [shown] if shown is not None else []
+        return follow(
+            agents, view.typing or view.selected, self._panes or self._usual_panes(), view.pinned_agents
+        )
 
     @property
     def _size(self) -> Size:
@@ -119,6 +121,9 @@ class LayoutActions:
         self._view.zoom(False)
 
     def toggle_zoom(self) -> None:
+        if self._view.agent is None and not self._view.is_zoomed:
+            self._display.warn("no agent selected")
+            return
         self._body.set_class(not self._view.is_zoomed, "no-side")
         self._view.zoom(not self._view.is_zoomed)
 
