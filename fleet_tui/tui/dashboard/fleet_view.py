@@ -85,6 +85,12 @@ class FleetView:
         return self.by_id(self.selected) if is_shown else None
 
     @property
+    def looked_at(self) -> frozenset[str]:
+        """The ids of the agents that the user is looking at: no notice is needed of them."""
+        selected = self.agent
+        return frozenset({self.typing, selected.id if selected is not None else ""} - {""})
+
+    @property
     def targets(self) -> list[Agent]:
         """The marked agents, or the selected one."""
         if self.marked:
