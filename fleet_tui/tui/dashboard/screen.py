@@ -433,8 +433,7 @@ class Dashboard(ErrorBoundary, Screen[None]):
 
     @on(AwayRows.Chosen)
     def _clicked_summary(self, event: AwayRows.Chosen) -> None:
-        self.groups.away.hide()
-        self.view.select(event.agent)
+        self.groups.away.choose(event.agent)
 
     @on(Pane.LeaveAsked)
     def _leave(self) -> None:
