@@ -315,6 +315,21 @@ def test_a_profile_that_counts_is_named_when_it_is_scrolled_out_of_view() -> Non
     run_dashboard(go, size=(80, 20))
 
 
+def test_a_raised_digit_which_french_keyboards_have_is_no_number_of_agents() -> None:
+    async def go(app: StageApp, pilot: Pilot[None]) -> None:
+        await pilot.press("f")
+        mix = app.screen.query_one(ProfileMix)
+        await until(pilot, lambda: len(mix.found) == 4)
+        before = mix.counts
+        for field in (mix, app.screen.query_one("#count")):
+            field.focus()
+            await pilot.press("²")
+        assert isinstance(app.screen, FanOutDialog)
+        assert mix.counts == before
+
+    run_dashboard(go)
+
+
 def test_the_numbers_of_profiles_can_be_clicked() -> None:
     async def go(app: StageApp, pilot: Pilot[None]) -> None:
         await pilot.press("f")

@@ -162,9 +162,9 @@ class ProfileMix(LineView, can_focus=True):
         if step:
             self._digits.forget()
             self.set(name, number + step)
-        elif event.character and event.character.isdigit():
+        elif event.character and event.character.isdecimal():
             self.set(name, self._digits.take(number, int(event.character), self._most))
-        return bool(step) or bool(event.character and event.character.isdigit())
+        return bool(step) or bool(event.character and event.character.isdecimal())
 
     def _filter(self, text: str) -> None:
         self._wanted = text
