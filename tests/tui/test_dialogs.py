@@ -345,6 +345,22 @@ def test_the_part_of_a_long_line_that_is_read_stays_when_the_log_grows() -> None
     run_dashboard(go, size=(80, 24))
 
 
+def test_a_paused_log_and_its_match_stay_where_they_are_when_the_oldest_lines_are_dropped() -> None:
+    lines = [f"line {number}" for number in range(MOST_LINES + 3)]
+
+    async def go(app: StageApp, pilot: Pilot[None]) -> None:
+        app.worker.known["logs"] = lines[:MOST_LINES]
+        await pilot.press("L")
+        await until(pilot, lambda: f"{MOST_LINES} of {MOST_LINES}" in text_of(app))
+        await pilot.press("slash", *"line 4000", "enter")
+        view = app.screen.query_one(LogView)
+        before = view.lines(*view.size)
+        view.fill(lines[3:])
+        assert view.lines(*view.size) == before
+
+    run_dashboard(go, size=(80, 24))
+
+
 def test_a_line_that_is_added_to_a_long_log_does_not_fold_all_lines_again() -> None:
     lines = [f"數 {number} {'x' * 200}" for number in range(MOST_LINES // 4)]
 

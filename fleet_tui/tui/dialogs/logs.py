@@ -23,6 +23,8 @@ from fleet_tui.tui.widgets.lines import Line, LineView, clean
 
 MOST_LINES = 5000
 REFRESH_SECONDS = 0.5
+HEAD_LINES = 20
+"""Lines at the beginning by which a log is recognized after its oldest lines were dropped."""
 
 Read = Callable[[str, int], Awaitable[list[str]]]
 
@@ -158,15 +160,17 @@ class LogView(LineView):
 
     def fill(self, lines: list[str]) -> None:
         if lines != self._all:
+            dropped = _dropped(self._all, lines)
+            self._found = max(-1, self._found - dropped)
             self._all = lines
-            self._fold()
+            self._fold(dropped)
         self.redraw()
 
     def on_resize(self) -> None:
         self._fold()
 
-    def _fold(self) -> None:
-        """Fold the lines to the width; what is at the top stays there."""
+    def _fold(self, dropped: int = 0) -> None:
+        """Fold the lines to the width; what is at the top stays there, also when lines before it were dropped."""
         first = self._rows[self._top] if self._top < len(self._rows) else FoldedRow(0, 0, "")
         width = max(1, self.size.width - 1)
         known = self._folded if width == self._width else {}
@@ -177,7 +181,7 @@ class LogView(LineView):
             for place, text in enumerate(self._all)
             for start, part in _with_starts(self._folded[text])
         ]
-        top = self._row_of(first.place, first.start)
+        top = self._row_of(first.place - dropped, first.start)
         self._top = self._last_top if self.is_at_end else min(top, self._last_top)
 
     @property
@@ -231,6 +235,14 @@ class LogView(LineView):
             return ((" ", ""), (text, ""))
         role = "bold reverse accent" if row.place == self._found else "bold accent"
         return ((" ", ""), (text[:start], ""), (text[start:end], role), (text[end:], ""))
+
+
+def _dropped(old: Sequence[str], new: Sequence[str]) -> int:
+    """How many lines of the beginning are no longer there: a log shows only so many of its last lines."""
+    if len(new) < MOST_LINES:
+        return 0
+    head = new[:HEAD_LINES]
+    return next((count for count in range(len(old)) if old[count : count + HEAD_LINES] == head), 0)
 
 
 def _folded(text: str, width: int) -> Sequence[str]:
