@@ -17,6 +17,8 @@ MAX_PROMPT_BYTES = 256 << 10
 _SUFFIXED = re.compile(r"(.+)-([A-Z]{1,2})")
 _NAMELESS = re.compile(rf"\d{{6}}-[{ID_ALPHABET}]{{4}}")
 _DAY = re.compile(r"(manual)-\d{8}")
+_JOINERS = dict.fromkeys(map(ord, "\u200c\u200d"))
+"""Some scripts and emoji are not written without them."""
 _FORBIDDEN = re.compile(r"[\x00-\x20\x7f~^:?*\[\\]")
 
 
@@ -121,7 +123,7 @@ def _branch_problem(name: str) -> str:
         (" " in name, "contains a space"),
         (bool(_FORBIDDEN.search(name)), "contains a character that git forbids"),
         # Faces leave such characters out, so that two names would look the same.
-        (not name.isprintable(), "contains a character that cannot be seen"),
+        (not name.translate(_JOINERS).isprintable(), "contains a character that cannot be seen"),
         (".." in name, "contains '..'"),
         ("@{" in name or name == "@", "contains '@{' or is '@'"),
         (name.startswith("/") or name.endswith("/") or "//" in name, "has an empty part beside a '/'"),

@@ -62,7 +62,8 @@ def test_a_name_that_git_refuses_or_a_reader_cannot_tell_apart_is_refused_with_o
 
 
 @pytest.mark.parametrize(
-    "name", ["fix", "a/b/c", "a.b", "ünïcode", "日本", "x" * 120, "it's", "$(x)", "a;b", "@x"]
+    "name",
+    ["fix", "a/b/c", "a.b", "ünïcode", "日本", "می\u200cخواهم", "x" * 120, "it's", "$(x)", "a;b", "@x"],
 )
 def test_a_name_git_accepts_is_taken_as_it_is(name: str) -> None:
     assert names.check_branch(name) == name

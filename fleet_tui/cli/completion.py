@@ -108,8 +108,8 @@ def complete_mix(context: click.Context, _parameter: click.Parameter, incomplete
     named, colon, _ = part.partition(":")
     given = [one.rpartition(":") for one in done.split(",") if done]
     # While --agents has no value, click leaves the arguments before it unread.
-    count = context.params.get("count") or next((int(one) for one in context.args[:1] if one.isdigit()), 0)
-    left = (count or MOST_COUNTS) - sum(int(number) for _, _, number in given if number.isdigit())
+    count = context.params.get("count") or next((int(one) for one in context.args[:1] if one.isdecimal()), 0)
+    left = (count or MOST_COUNTS) - sum(int(number) for _, _, number in given if number.isdecimal())
     if left < 1:
         return []
     # The number of agents left comes first: it completes the mix.

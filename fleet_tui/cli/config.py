@@ -236,9 +236,7 @@ def _validate(*, user: bool, as_json: bool) -> None:
         for problem in problems:
             say(problem, err=True)
     if problems:
-        is_users = user or fleet.project() is None
-        users = [is_users or one.startswith(f"{fleet.settings.file(user=True)}:") for one in problems]
-        commands = ["fleet config --edit --user"] * any(users) + ["fleet config --edit"] * (not all(users))
+        commands = dict.fromkeys(fleet.settings.edit_commands(problems, user=user))
         raise FleetError(
             f"{counted(len(problems), 'problem')} in the configuration",
             hint=f"fix it with: {' and '.join(commands)}",

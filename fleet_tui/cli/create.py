@@ -160,7 +160,7 @@ def _mix(text: str) -> list[tuple[str, int]]:
     parts = []
     for part in list(filter(None, text.split(","))) or [text]:
         name, separator, number = part.strip().rpartition(":")
-        if not separator or not number.isdigit() or not name or int(number) < 1:
+        if not separator or not number.isdecimal() or not name or int(number) < 1:
             raise UsageError(f"{part!r} is not PROFILE:COUNT", hint="for example: --agents claude:3,codex:2")
         parts.append((name, int(number)))
     return parts

@@ -143,15 +143,9 @@ def _open_debug_log() -> logging.Logger | None:
 
 
 def _log_crash(arguments: list[str]) -> str:
-    """Write the traceback to the crash log; returns a hint that names the file."""
+    """Write the traceback to the crash log; returns a hint that names it."""
     import traceback
 
     from fleet_tui.faces import crash_log
 
-    try:
-        file = crash_log.write("fleet", f"{arguments!r}\n{traceback.format_exc()}")
-    except OSError as error:
-        return f"writing the crash log failed: {_system_reason(error)}"
-    except FleetError as error:
-        return f"writing the crash log failed: {error}"
-    return f"see {file}"
+    return crash_log.write("fleet", f"{arguments!r}\n{traceback.format_exc()}")

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from fleet_tui import paths
-from fleet_tui.config.files import read_include
+from fleet_tui.config.files import edit_command, read_include
 from fleet_tui.config.kinds import THEMES
 from fleet_tui.config.load import load
 from fleet_tui.config.settings import Config, worktrees
@@ -40,6 +40,18 @@ def validate(project: Path | None, check_keys: CheckKeys | None = None) -> list[
     except FleetError as error:
         found.append(error.message)
     return found + _folder_problems(worktrees(config, project))
+
+
+def edit_commands(problems: Sequence[str], project: Path | None) -> list[str]:
+    """For each of these problems, the command that opens the file with its cause."""
+    users = paths.user_config()
+    other = paths.project_config(project) if project is not None else users
+    origins = load(project, trusted=True, problems=[]).origins
+    found = []
+    for problem in problems:
+        is_users = problem.startswith(f"{users}:") or origins.get(problem.partition(":")[0]) == str(users)
+        found.append(edit_command(users if is_users else other))
+    return found
 
 
 def _credential_problem(name: str, project: Path) -> str:

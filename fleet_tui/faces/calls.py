@@ -249,6 +249,7 @@ PLUMBING: Mapping[str, str] = {
     "prompts.broadcast": "part of prompts.deliver",
     "prompts.receipts": "part of prompts.queue",
     "trash.over_limit": "part of warnings_after_kill",
+    "settings.edit_commands": "names the remedies of settings.validate",
     "wait_for_setup": "part of commands that start agents; the dashboard's list shows each agent's setup",
     "refresh": "a command that looks at agents begins with it, and the worker's observer does it all the time",
     "close": "a face closes its fleet",

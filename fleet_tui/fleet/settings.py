@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -119,8 +120,18 @@ class SettingsVerbs:
         """All errors in the configuration files, one line each; outside a project only those in the user's own file."""
         from fleet_tui.config.validate import validate
 
+        return validate(self._validated(user=user), check_keys)
+
+    def edit_commands(self, problems: Sequence[str], *, user: bool = False) -> list[str]:
+        """For each of the problems that `validate` found, the command that opens the file with its cause."""
+        from fleet_tui.config.validate import edit_commands
+
+        return edit_commands(problems, self._validated(user=user))
+
+    def _validated(self, *, user: bool) -> Path | None:
+        """The project whose file is validated as well as the user's; None without one."""
         project = None if user else self._fleet.project()
-        return validate(Path(project) if project else None, check_keys)
+        return Path(project) if project else None
 
     def text(self, *, user: bool = False) -> str | None:
         """The text of a configuration file; None if it cannot be read, which loading it reports."""

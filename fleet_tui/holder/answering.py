@@ -70,7 +70,7 @@ def resolve_answer(answer: str, observed: Observed, rules: InteractionRules) -> 
         is_no = _says(rules.deny, chosen)
         return ChosenAnswer(chosen, key=rules.deny_key if is_no else "")
     free = rules.free_choice(observed.choices)
-    if free is not None and not said.isdigit():
+    if free is not None and not said.isdecimal():
         # A control character would be a key.
         return ChosenAnswer(free, shown_line(said))
     shown = ", ".join(f"{choice.number} {choice.label}" for choice in observed.choices)

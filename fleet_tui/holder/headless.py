@@ -170,7 +170,7 @@ class HeadlessReport:
 def _spent_earlier(folder: Path, session: str) -> TokenUsage:
     """Usage of the agent's earlier runs in the same conversation."""
     spent = TokenUsage()
-    for earlier in range(1, int(folder.name) if folder.name.isdigit() else 1):
+    for earlier in range(1, int(folder.name) if folder.name.isdecimal() else 1):
         place = folder.with_name(str(earlier))
         if read_record(place / SESSION_FILE, HeadlessSession) == HeadlessSession(session):
             usage = read_record(place / SPENDING_FILE, TokenUsage)

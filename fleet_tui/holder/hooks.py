@@ -138,7 +138,7 @@ def decide(reply_pipe: Path, text: str) -> bool:
 
 def _is_running(pid: str) -> bool:
     """Whether the hook is alive: an event is named by its hook's process id."""
-    process = processes.look_up(int(pid)) if pid.isdigit() else None
+    process = processes.look_up(int(pid)) if pid.isdecimal() else None
     return process is not None and process.is_alive
 
 

@@ -189,7 +189,10 @@ class StatusJudge:
             self._basis = Observed(Status.STARTING, source="launcher")
             self._last_output, self._started = None, now
         elif (
-            words[:1] == ["run"] and words[1:] and words[1].isdigit() and 1 <= int(words[1]) <= len(commands)
+            words[:1] == ["run"]
+            and words[1:]
+            and words[1].isdecimal()
+            and 1 <= int(words[1]) <= len(commands)
         ):
             self._basis = Observed(Status.SETUP, commands[int(words[1]) - 1], source="launcher")
 

@@ -15,10 +15,9 @@ from pathlib import Path
 from typing import Literal
 
 from fleet_tui import git, paths
-from fleet_tui.config.files import edit_command
 from fleet_tui.config.load import load
 from fleet_tui.config.settings import Config, worktrees
-from fleet_tui.config.validate import validate
+from fleet_tui.config.validate import edit_commands, validate
 from fleet_tui.errors import FleetError
 from fleet_tui.fast_dataclasses import dataclass
 from fleet_tui.holder.lock import is_held, take_lock
@@ -352,10 +351,9 @@ def _transcripts(agents: list[Agent], settings: Config) -> Iterator[Finding]:
 
 def _configuration(project: Path | None) -> Iterator[Finding]:
     if project is not None:
-        users = paths.user_config()
-        for problem in validate(project):
-            file = users if problem.startswith(f"{users}:") else paths.project_config(project)
-            yield Finding("warning", problem, edit_command(file))
+        problems = validate(project)
+        for problem, command in zip(problems, edit_commands(problems, project), strict=True):
+            yield Finding("warning", problem, command)
 
 
 def _trust(project: Path | None) -> Iterator[Finding]:

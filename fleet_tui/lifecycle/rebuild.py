@@ -225,7 +225,7 @@ def _receipts(known: Sequence[Receipt], rows: Iterable[str], agents: Path) -> It
 
 def _recorded_receipts(folder: Path, agent: str) -> Iterator[Receipt]:
     found: dict[str, Receipt] = {}
-    runs = (entry for entry in folder.glob("*") if entry.name.isdigit())
+    runs = (entry for entry in folder.glob("*") if entry.name.isdecimal())
     for run in sorted(runs, key=lambda entry: int(entry.name)):
         with contextlib.suppress(OSError):
             times = {str(event["data"].get("prompt", "")): event["at"] for event in read_events(run, 0)[1]}

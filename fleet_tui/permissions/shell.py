@@ -33,6 +33,9 @@ _ENDS_WORD = frozenset(" \t\n;&|<>()")
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*|[0-9@*#?$!-]")
 _BRACED = re.compile(r"\{(?:[A-Za-z_][A-Za-z0-9_]*|[0-9]+|[@*#?])\}")
 _REDIRECTION = re.compile(r"&>>|&>|<>|>>|>\||>&|<&|>|<")
+# Not \d: to a shell, the digits of other scripts are part of a file's name.
+_DESCRIPTOR = re.compile(r"[0-9]+")
+_DUPLICATED = re.compile(r"[0-9]+-?|-")
 _NOWHERE = frozenset({"/dev/null", "/dev/stdout", "/dev/stderr"})
 _DEPTH = 8
 
@@ -124,7 +127,8 @@ class _ShellReader:
     def _take_word(self, words: list[Word]) -> None:
         start = self._at
         word = self._word()
-        is_descriptor = word.text.isdigit() and not self._is_quoted and self._peek() in ("<", ">")
+        is_number = bool(_DESCRIPTOR.fullmatch(word.text)) and not self._is_quoted
+        is_descriptor = is_number and self._peek() in ("<", ">")
         if not is_descriptor or self._at - start != len(word.text):
             words.append(word)
 
@@ -169,7 +173,7 @@ class _ShellReader:
         target = self._word()
         if not target.text:
             raise Unreadable("a redirection has no target")
-        if sign in (">&", "<&") and re.fullmatch(r"\d+-?|-", target.text):
+        if sign in (">&", "<&") and _DUPLICATED.fullmatch(target.text):
             return
         if not target.is_fixed or target.text not in _NOWHERE:
             way = "<" if sign == "<" else ">"

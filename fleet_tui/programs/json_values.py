@@ -70,7 +70,7 @@ def at_path(values: Mapping[str, Any], path: str) -> Any:
     for part in path.split("."):
         if isinstance(found, Mapping):
             found = found.get(part)
-        elif isinstance(found, list) and part.isdigit() and int(part) < len(found):
+        elif isinstance(found, list) and part.isdecimal() and int(part) < len(found):
             found = found[int(part)]
         else:
             return None

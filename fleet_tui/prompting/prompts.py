@@ -110,7 +110,7 @@ def queue(agent: Agent) -> list[dict[str, Any]]:
 def find_waiting(agent: Agent, which: str) -> dict[str, Any]:
     """A queued prompt, by its position or its id."""
     waiting = queue(agent)
-    if which.isdigit() and 1 <= int(which) <= len(waiting):
+    if which.isdecimal() and 1 <= int(which) <= len(waiting):
         return waiting[int(which) - 1]
     for entry in waiting:
         if entry["prompt"] == which:

@@ -80,7 +80,7 @@ def _read(file: Path) -> AgentCopy:
     row = known(Agent, values["agent"])
     kept = values.get("batch")
     is_current = values.pop("sum", None) == _sum(json.dumps(values)) and file.name == FILE
-    runs = [int(entry.name) for entry in file.parent.iterdir() if entry.name.isdigit()]
+    runs = [int(entry.name) for entry in file.parent.iterdir() if entry.name.isdecimal()]
     row |= {
         "argv": tuple(row["argv"]),
         "status": Status.UNKNOWN,

@@ -262,9 +262,9 @@ class FleetApp(ErrorBoundary, ToastApp[None], HostedApp[None], inherit_bindings=
         if self.is_running and self._errors_seen <= MAX_ERRORS and not isinstance(self.screen, CrashDialog):
             self.push_screen(CrashDialog(f"{type(error).__name__}: {error}", trace))
             return
-        where = crash_log.write("fleet-tui", trace)
+        log = crash_log.write("fleet-tui", trace)
         said = f"internal error: {type(error).__name__}: {error}"
-        self._end_with(DashboardCrashed(said, hint=f"agents are not affected; details are in {where}"))
+        self._end_with(DashboardCrashed(said, hint=f"agents are not affected; {log}"))
 
     def _fail(self, error: FleetError) -> None:
         """Show an error with a hint as a toast, or end when the dashboard is not mounted yet."""

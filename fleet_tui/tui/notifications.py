@@ -85,9 +85,7 @@ class Notifications:
 
     def _user_focus(self) -> UserFocus:
         dashboard = self._dashboard
-        return UserFocus(
-            frozenset({dashboard.view.selected, dashboard.view.typing} - {""}), dashboard.app.app_focus
-        )
+        return UserFocus(dashboard.view.looked_at, dashboard.app.app_focus)
 
     def _sum_up(self, state: FleetState, mark: Mark) -> None:
         summary = summarize(state, self._fleet.moved_since(mark.journal), mark, self._clock())

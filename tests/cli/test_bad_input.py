@@ -82,6 +82,7 @@ REFUSED: list[tuple[int, list[str], str]] = [
     (2, ["fanout", "2", "-p", "x", "--agents", "echoer:2", "-a", "codex"], "either --agent or --agents"),
     (2, ["fanout", "2", "-p", "x", "--agents", "echoer"], "is not PROFILE:COUNT"),
     (2, ["fanout", "2", "-p", "x", "--agents", "echoer:x"], "is not PROFILE:COUNT"),
+    (2, ["fanout", "2", "-p", "x", "--agents", "echoer:²"], "is not PROFILE:COUNT"),
     (3, ["fanout", "2", "-p", "x", "--agents", "echoer:1,nosuch:1"], "no profile or program 'nosuch'"),
     (3, ["fanout", "2", "-p", "x", "-a", "nosuch"], "no profile or program 'nosuch'"),
     (2, ["multi"], "multi needs"),

@@ -294,6 +294,27 @@ def test_the_users_file_is_validated_outside_of_a_project(
     assert "1 problem " in cli("config", "--validate", "--user").err
 
 
+@pytest.mark.parametrize(
+    "text", ['[ui]\ntheme = "nosuch"\n', '[keys]\nkill = "foo bar"\n', '[agent]\ndefault = "nosuch"\n']
+)
+def test_a_value_of_the_users_file_that_names_nothing_comes_with_the_command_that_opens_that_file(
+    cli: Cli, project: Path, text: str
+) -> None:
+    cli.ok("config", "set", "ui.motion", "false")
+    paths.user_config().write_text(text)
+
+    assert "(fix it with: fleet config --edit --user)" in cli("config", "--validate").err
+
+
+def test_doctor_names_the_command_that_opens_the_file_in_which_a_theme_does_not_exist(
+    cli: Cli, project: Path
+) -> None:
+    paths.user_config().write_text('[ui]\ntheme = "nosuch"\n')
+
+    findings = json.loads(cli("doctor", "--json").out)
+    assert [one["remedy"] for one in findings if "nosuch" in one["text"]] == ["fleet config --edit --user"]
+
+
 @pytest.mark.parametrize("text", ["[ui", "[ui]\nlog_lines = -1\n"])
 def test_an_error_in_the_users_file_comes_with_the_command_that_opens_that_file(
     cli: Cli, project: Path, text: str

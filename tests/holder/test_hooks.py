@@ -220,6 +220,14 @@ def test_a_question_outlives_the_screen_server_that_took_it(run: Path) -> None:
     assert end_of(process)[1] == "yes\n"
 
 
+def test_a_question_whose_name_is_no_process_does_not_keep_a_screen_server_from_starting(run: Path) -> None:
+    (run / "hooks" / "².open").write_text("{}")
+
+    hooks.Hooks(run).recall()
+
+    assert left(run) == ["bell"]
+
+
 def test_a_decision_for_a_hook_that_has_gone_is_ignored(run: Path) -> None:
     holder = hooks.Hooks(run)
     process = start(run, {"tool_name": "Bash"}, "decide")

@@ -50,6 +50,8 @@ def texts(command: str) -> list[str]:
         ("echo 2 >out", ["> out", "echo 2"]),
         ("sort < in", ["< in", "sort"]),
         ("make 2>&1 >/dev/null", ["make"]),
+        ("echo hi >&\u0663", ["> \u0663", "echo hi"]),
+        ("rm \u0663>/dev/null", ["rm \u0663"]),
         ("make 2>'/dev/null'", ["make"]),
         ("sudo rm x", ["sudo rm x", "rm x"]),
         ("sudo -u root rm x", ["sudo -u root rm x"]),

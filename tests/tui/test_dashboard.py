@@ -9,6 +9,7 @@ from textual import events
 from textual.pilot import Pilot
 from textual.widgets import Input
 
+from fleet_tui.faces.away_summary import Summary
 from fleet_tui.faces.live import LiveData
 from fleet_tui.models import FleetState, Status
 from fleet_tui.tui import keys
@@ -162,6 +163,44 @@ def test_zoom_ends_when_its_agent_leaves_the_filtered_list() -> None:
         assert not dashboard.has_class("no-side")
         await pilot.press("escape", "z", "X")
         assert "X again: move to trash" in said(app), "the hint has no list to be below"
+
+    run_dashboard(go)
+
+
+def test_a_filter_that_hides_an_agent_of_the_summary_is_cleared_by_the_key_that_goes_there() -> None:
+    async def go(app: StageApp, pilot: Pilot[None]) -> None:
+        dashboard = app.dashboard
+        agent = next(one for one in dashboard.view.state.agents if one.name == "refactor-auth-B")
+        await pilot.press("slash", *"bump", "enter")
+        dashboard.groups.away.show(Summary(5000.0, (agent,), "1 waits for you"))
+        await pilot.press("right_square_bracket")
+        assert name(dashboard) == "refactor-auth-B"
+        assert not dashboard.has_class("filtering")
+
+    run_dashboard(go)
+
+
+def test_zoom_shows_a_pinned_agent_that_the_filter_hides_and_needs_an_agent() -> None:
+    async def go(app: StageApp, pilot: Pilot[None]) -> None:
+        dashboard = app.dashboard
+        await pilot.press("full_stop", "slash", *"zzz", "enter", "z")
+        assert [agent.name for agent in dashboard.groups.layout.agents_in_panes()] == [name(dashboard)]
+        await pilot.press("full_stop")
+        assert not dashboard.has_class("no-side"), "it has no pane any more"
+        await pilot.press("z")
+        assert not dashboard.has_class("no-side"), "there is nothing else to show"
+        assert "no agent selected" in said(app)
+
+    run_dashboard(go)
+
+
+def test_no_batch_is_folded_unseen_while_a_filter_shows_all_that_pass() -> None:
+    async def go(app: StageApp, pilot: Pilot[None]) -> None:
+        view = app.dashboard.view
+        await pilot.press("slash", *"zzz", "enter", "h", "escape")
+        assert not view.shown.folded
+        await pilot.press("h")
+        assert view.shown.folded
 
     run_dashboard(go)
 

@@ -409,6 +409,22 @@ def test_a_failed_start_is_shown_an_unexpected_error_is_a_dialog_and_a_log_and_t
     assert "ZeroDivisionError" in (paths.log() / "crash.log").read_text()
 
 
+def test_an_unexpected_error_is_shown_also_when_it_cannot_be_logged(repository: Path) -> None:
+    from fleet_tui import paths
+    from fleet_tui.tui.dialogs.crash import CrashDialog
+
+    async def go() -> None:
+        (paths.log() / "crash.log").mkdir()
+        async with opened(repository) as driven:
+            driven.dashboard.call_later(lambda: 1 // 0)
+            await driven.until(lambda: isinstance(driven.app.screen, CrashDialog), "it is shown")
+            assert "writing the crash log failed: Is a directory" in driven.text()
+            await driven.press("escape")
+            await driven.until(lambda: driven.app.screen is driven.dashboard, "and goes on")
+
+    drive(go())
+
+
 def test_outside_a_repository_the_screen_says_what_to_do_but_the_home_folder_is_not_made_one(
     home: Path,
 ) -> None:

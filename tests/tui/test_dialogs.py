@@ -19,7 +19,7 @@ from fleet_tui.programs.prompt_text import TextRule
 from fleet_tui.tui.dialogs.answer import AnswerDialog, touched
 from fleet_tui.tui.dialogs.fan_out_preview import FanOut, Preview
 from fleet_tui.tui.dialogs.help import AllKeys
-from fleet_tui.tui.dialogs.logs import LogView
+from fleet_tui.tui.dialogs.logs import MOST_LINES, LogScreen, LogView
 from fleet_tui.tui.dialogs.new_agents import NewAgentDialog
 from fleet_tui.tui.dialogs.progress import ProgressDialog
 from fleet_tui.tui.dialogs.prompt import PromptDialog
@@ -326,6 +326,56 @@ def test_long_lines_of_a_log_are_folded_searched_and_left_with_a_key_that_the_fo
         view = app.screen.query_one(LogView)
         marked = [text for line in view.lines(*view.size) for text, role in line if "reverse" in role]
         assert "".join(marked) == "needle"
+
+    run_dashboard(go, size=(80, 24))
+
+
+def test_the_part_of_a_long_line_that_is_read_stays_when_the_log_grows() -> None:
+    async def go(app: StageApp, pilot: Pilot[None]) -> None:
+        logs = app.worker.known["logs"] = [" ".join(map(str, range(1000)))]
+        await pilot.press("L")
+        await until(pilot, lambda: "1 of 1" in text_of(app))
+        view = app.screen.query_one(LogView)
+        await pilot.press("g", "j", "j", "j")
+        before = view.lines(*view.size)
+        logs.append("new")
+        await until(pilot, lambda: "1 of 2" in text_of(app))
+        assert view.lines(*view.size) == before
+
+    run_dashboard(go, size=(80, 24))
+
+
+def test_a_paused_log_and_its_match_stay_where_they_are_when_the_oldest_lines_are_dropped() -> None:
+    lines = [f"line {number}" for number in range(MOST_LINES + 3)]
+
+    async def go(app: StageApp, pilot: Pilot[None]) -> None:
+        app.worker.known["logs"] = lines[:MOST_LINES]
+        await pilot.press("L")
+        await until(pilot, lambda: f"{MOST_LINES} of {MOST_LINES}" in text_of(app))
+        await pilot.press("slash", *"line 4000", "enter")
+        view = app.screen.query_one(LogView)
+        before = view.lines(*view.size)
+        view.fill(lines[3:])
+        assert view.lines(*view.size) == before
+
+    run_dashboard(go, size=(80, 24))
+
+
+def test_a_line_that_is_added_to_a_long_log_does_not_fold_all_lines_again() -> None:
+    lines = [f"數 {number} {'x' * 200}" for number in range(MOST_LINES // 4)]
+
+    async def go(app: StageApp, pilot: Pilot[None]) -> None:
+        await pilot.press("L")
+        await until(pilot, lambda: isinstance(app.screen, LogScreen) and bool(app.screen.query(LogView)))
+        view = app.screen.query_one(LogView)
+
+        def seconds_to_fill(shown: list[str]) -> float:
+            start = time.process_time()
+            view.fill(shown)
+            return time.process_time() - start
+
+        first = seconds_to_fill(lines)
+        assert seconds_to_fill([*lines[1:], "new"]) < first / 4
 
     run_dashboard(go, size=(80, 24))
 

@@ -113,6 +113,15 @@ def test_keys_act_on_no_agent_that_a_filter_or_a_folded_batch_hides() -> None:
     assert there.targets == []
 
 
+def test_nobody_looks_at_a_selected_agent_that_is_hidden() -> None:
+    there = view()
+    assert there.looked_at == {there.selected}
+    there.filter("no agent is called this")
+    assert there.looked_at == frozenset()
+    there.type_to(there.selected)
+    assert there.looked_at == {there.selected}
+
+
 def test_a_pinned_agent_stays_selected_when_its_batch_is_folded() -> None:
     there = view()
     there.toggle_pin()

@@ -338,6 +338,40 @@ def test_a_profile_that_counts_is_named_when_it_is_scrolled_out_of_view() -> Non
     run_dashboard(go, size=(80, 20))
 
 
+def test_many_profiles_that_count_out_of_view_leave_room_for_the_filter_and_the_arrows() -> None:
+    async def go(app: StageApp, pilot: Pilot[None]) -> None:
+        app.worker.known["project_info"] = MANY
+        await pilot.press("f")
+        mix = app.screen.query_one(ProfileMix)
+        await until(pilot, lambda: len(mix.found) == 10)
+        mix.focus()
+        for one in mix.found:
+            mix.set(one.name, 10)
+        await pilot.press("down")
+        assert "also " in rows_of(app)[0]
+        assert rows_of(app)[0].endswith("more")
+        assert len(rows_of(app)[0]) <= mix.size.width
+        await pilot.press(*"zz")
+        assert rows_of(app)[0].startswith(" filter zz▏ also ")
+
+    run_dashboard(go, size=(80, 20))
+
+
+def test_a_raised_digit_which_french_keyboards_have_is_no_number_of_agents() -> None:
+    async def go(app: StageApp, pilot: Pilot[None]) -> None:
+        await pilot.press("f")
+        mix = app.screen.query_one(ProfileMix)
+        await until(pilot, lambda: len(mix.found) == 4)
+        before = mix.counts
+        for field in (mix, app.screen.query_one("#count")):
+            field.focus()
+            await pilot.press("²")
+        assert isinstance(app.screen, FanOutDialog)
+        assert mix.counts == before
+
+    run_dashboard(go)
+
+
 def test_the_numbers_of_profiles_can_be_clicked() -> None:
     async def go(app: StageApp, pilot: Pilot[None]) -> None:
         await pilot.press("f")

@@ -330,6 +330,28 @@ def test_paging_shows_no_empty_rows_below_the_screen_and_nothing_where_there_is_
         play(monkeypatch, tmp_path, [past.agent, young.agent], acts, size=(100, 8))
 
 
+def test_a_full_screen_program_with_an_empty_log_and_a_drag_in_a_small_pane_leave_the_screen_live(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def acts(app: PanesApp, pilot: Pilot[None]) -> None:
+        full, small = app.panes
+        await until(lambda: "page" in text_of(full) and "text" in text_of(small))
+        full.scrolling.scroll_pages(1)
+        await until(lambda: not full.is_scrolled, "the return from a past that is empty")
+        await pilot.mouse_down("#pane2", offset=(0, 0))
+        await pilot.hover("#pane2", offset=(3, 0))
+        assert small.is_scrolled
+        await pilot.mouse_up("#pane2", offset=(3, 0))
+        await until(lambda: app.clipboard == "text")
+        assert not small.is_scrolled
+
+    with (
+        start_holder(tmp_path, shell("printf '\033[?1049hpage'; exec sleep 1000"), rows=60) as full,
+        start_holder(tmp_path, shell("printf text; exec sleep 1000"), rows=60) as small,
+    ):
+        play(monkeypatch, tmp_path, [full.agent, small.agent], acts, size=(100, 8))
+
+
 @pytest.mark.slow
 def test_the_past_of_a_full_screen_program_comes_from_its_log(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -62,7 +62,7 @@ class ActionGroups:
         self.requests = requests = WorkerRequests(display, worker)
         prompts, trust = PromptHistory(view), TrustGate(view, display, requests)
         self.layout = LayoutActions(view, display, screen, panes)
-        self.away = AwayActions(view, display, lambda: screen.query_one(Away))
+        self.away = AwayActions(view, display, lambda: screen.query_one(Away), clear_filter=clear_filter)
         self.list = ListActions(
             view,
             display,

@@ -16,10 +16,18 @@ from fleet_tui.tui.widgets.away import Away
 class AwayActions:
     """The summary of one dashboard."""
 
-    def __init__(self, view: FleetView, display: Display, widget: Callable[[], Away]) -> None:
+    def __init__(
+        self,
+        view: FleetView,
+        display: Display,
+        widget: Callable[[], Away],
+        *,
+        clear_filter: Callable[[], None],
+    ) -> None:
         self._view = view
         self._display = display
         self._widget = widget
+        self._clear_filter = clear_filter
         self._summary: Summary | None = None
         self._current = ""
         self.is_awaited = False
@@ -78,6 +86,16 @@ class AwayActions:
             self.hide()
             return False
         self._current = ids[place]
-        self._view.select(self._current)
+        self._select(self._current)
         self._draw()
         return True
+
+    def choose(self, agent_id: str) -> None:
+        """Close it and select one of its agents."""
+        self.hide()
+        self._select(agent_id)
+
+    def _select(self, agent_id: str) -> None:
+        self._view.select(agent_id)
+        if self._view.agent is None:
+            self._clear_filter()

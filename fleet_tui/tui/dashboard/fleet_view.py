@@ -91,6 +91,12 @@ class FleetView:
         return self.by_id(self.selected) if is_shown else None
 
     @property
+    def looked_at(self) -> frozenset[str]:
+        """The ids of the agents that the user is looking at: no notice is needed of them."""
+        selected = self.agent
+        return frozenset({self.typing, selected.id if selected is not None else ""} - {""})
+
+    @property
     def targets(self) -> list[Agent]:
         """The marked agents, or the selected one."""
         if self.marked:
@@ -184,6 +190,9 @@ class FleetView:
         self.on_change("rows")
 
     def toggle_fold(self, batch: BatchKey) -> None:
+        """Fold a batch or unfold it; not under a filter, which shows whatever passes."""
+        if not self.shown.filter.is_empty:
+            return
         self.change_rows(replace(self.shown, folded=self.shown.folded ^ {batch}))
 
     def unfold(self, batches: frozenset[BatchKey] | None = None) -> None:

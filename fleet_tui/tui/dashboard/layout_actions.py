@@ -120,6 +120,9 @@ class LayoutActions:
         self._view.zoom(False)
 
     def toggle_zoom(self) -> None:
+        if self._view.agent is None and not self._view.is_zoomed:
+            self._display.warn("no agent selected")
+            return
         self._body.set_class(not self._view.is_zoomed, "no-side")
         self._view.zoom(not self._view.is_zoomed)
 

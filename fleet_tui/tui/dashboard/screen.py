@@ -244,12 +244,16 @@ class Dashboard(ErrorBoundary, Screen[None]):
         elif part == "rows":
             if self.is_mounted and self.groups.layout.is_stacked:
                 self.groups.layout.arrange()
-            if self.view.is_zoomed and self.view.agent is None:
-                # There is no pane to show: the list says why.
-                self.groups.layout.show_list()
+            self._end_empty_zoom()
             self.show()
         else:
+            self._end_empty_zoom()
             self.show()
+
+    def _end_empty_zoom(self) -> None:
+        """Show the list instead of nothing when its agent is hidden: the list says why."""
+        if self.view.is_zoomed and self.view.agent is None:
+            self.groups.layout.show_list()
 
     def _state_changed(self) -> None:
         """Before the rows are drawn: what the new state closes."""
@@ -429,8 +433,7 @@ class Dashboard(ErrorBoundary, Screen[None]):
 
     @on(AwayRows.Chosen)
     def _clicked_summary(self, event: AwayRows.Chosen) -> None:
-        self.groups.away.hide()
-        self.view.select(event.agent)
+        self.groups.away.choose(event.agent)
 
     @on(Pane.LeaveAsked)
     def _leave(self) -> None:

@@ -109,7 +109,7 @@ def choose(question: str, *choices: str, kind: str = "permission", is_shown: boo
         say(f"  {CYAN}{number}.{OFF} {choice}", 0)
     while True:
         pressed = key()
-        if pressed.isdigit() and 1 <= int(pressed) <= len(choices):
+        if pressed.isdecimal() and 1 <= int(pressed) <= len(choices):
             report("working")
             say(f"  {DIM}{choices[int(pressed) - 1]}{OFF}")
             return int(pressed)

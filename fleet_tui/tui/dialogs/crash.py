@@ -21,12 +21,12 @@ class CrashDialog(Dialog[None]):
         super().__init__(classes="alarming")
         self._summary = summary
         self._trace = trace
-        self._file = crash_log.write("fleet-tui", trace)
+        self._log = crash_log.write("fleet-tui", trace)
 
     def body(self) -> Iterable[Widget]:
         yield Label(self._summary, markup=False)
         yield Static("\n".join(self._trace.rstrip().splitlines()[-LINES_SHOWN:]), markup=False, id="trace")
-        yield Label(f"full details: {self._file}", markup=False)
+        yield Label(self._log, markup=False)
 
     def hints(self) -> Sequence[tuple[str, str]]:
         return (("esc", "continue"),)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from rich.cells import chop_cells
+from rich.cells import cell_len, chop_cells
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding
@@ -23,6 +23,8 @@ from fleet_tui.tui.widgets.lines import Line, LineView, clean
 
 MOST_LINES = 5000
 REFRESH_SECONDS = 0.5
+HEAD_LINES = 20
+"""Lines at the beginning by which a log is recognized after its oldest lines were dropped."""
 
 Read = Callable[[str, int], Awaitable[list[str]]]
 
@@ -143,6 +145,9 @@ class LogView(LineView):
         super().__init__(id=id)
         self._all: list[str] = []
         self._rows: list[FoldedRow] = []
+        self._width = 0
+        self._folded: dict[str, Sequence[str]] = {}
+        """The lines as folded to this width: folding all takes too long to do it whenever a line is added."""
         self._top = 0
         self._wanted = ""
         self._found = -1
@@ -155,19 +160,29 @@ class LogView(LineView):
 
     def fill(self, lines: list[str]) -> None:
         if lines != self._all:
+            dropped = _dropped(self._all, lines)
+            self._found = max(-1, self._found - dropped)
             self._all = lines
-            self._fold()
+            self._fold(dropped)
         self.redraw()
 
     def on_resize(self) -> None:
         self._fold()
 
-    def _fold(self) -> None:
-        """Fold the lines to the width; the first visible line stays the first."""
-        first = self._rows[self._top].place if self._top < len(self._rows) else 0
-        room = max(1, self.size.width - 1)
-        self._rows = [row for place, text in enumerate(self._all) for row in _folded(place, text, room)]
-        self._top = self._last_top if self.is_at_end else min(self._row_of(first), self._last_top)
+    def _fold(self, dropped: int = 0) -> None:
+        """Fold the lines to the width; what is at the top stays there, also when lines before it were dropped."""
+        first = self._rows[self._top] if self._top < len(self._rows) else FoldedRow(0, 0, "")
+        width = max(1, self.size.width - 1)
+        known = self._folded if width == self._width else {}
+        self._width = width
+        self._folded = {text: known.get(text) or _folded(text, width) for text in self._all}
+        self._rows = [
+            FoldedRow(place, start, part)
+            for place, text in enumerate(self._all)
+            for start, part in _with_starts(self._folded[text])
+        ]
+        top = self._row_of(first.place - dropped, first.start)
+        self._top = self._last_top if self.is_at_end else min(top, self._last_top)
 
     @property
     def _last_top(self) -> int:
@@ -222,11 +237,23 @@ class LogView(LineView):
         return ((" ", ""), (text[:start], ""), (text[start:end], role), (text[end:], ""))
 
 
-def _folded(place: int, text: str, room: int) -> Iterator[FoldedRow]:
-    if len(text) <= room and text.isascii():
-        yield FoldedRow(place, 0, text)
-        return
+def _dropped(old: Sequence[str], new: Sequence[str]) -> int:
+    """How many lines of the beginning are no longer there: a log shows only so many of its last lines."""
+    if len(new) < MOST_LINES:
+        return 0
+    head = new[:HEAD_LINES]
+    return next((count for count in range(len(old)) if old[count : count + HEAD_LINES] == head), 0)
+
+
+def _folded(text: str, width: int) -> Sequence[str]:
+    # Measuring takes a third of the time of folding. No character has more than two cells.
+    if 2 * len(text) <= width or cell_len(text) <= width:
+        return (text,)
+    return chop_cells(text, width) or (text,)
+
+
+def _with_starts(parts: Iterable[str]) -> Iterator[tuple[int, str]]:
     start = 0
-    for part in chop_cells(text, room) or [""]:
-        yield FoldedRow(place, start, part)
+    for part in parts:
+        yield start, part
         start += len(part)

@@ -11,7 +11,7 @@ from textual.message import Message
 from fleet_tui.fleet.profiles import AgentProgram
 from fleet_tui.quantities import counted
 from fleet_tui.tui.dialogs.profile_field import how_to_install
-from fleet_tui.tui.widgets.lines import Line, LineView, both_ends, clean, fit
+from fleet_tui.tui.widgets.lines import Line, LineView, both_ends, clean, cut_line, fit, length
 from fleet_tui.tui.widgets.stepper import Digits, step_of, stepper_line
 
 BAR = 6
@@ -113,12 +113,16 @@ class ProfileMix(LineView, can_focus=True):
         visible = {one.name for one in found[above : above + room]}
         hidden = [f"{clean(name)} {number}" for name, number in self.counts if name not in visible]
         also = f"also {', '.join(hidden)}" if hidden else ""
-        said: Line = ((f" {counted(len(self._profiles), 'profile')}; type to filter", "faint"),)
         if self._wanted:
-            said = ((" filter ", "muted"), (self._wanted, "bold accent"), ("▏", "accent"))
-            return both_ends(said, ((also or "backspace", "warning" if also else "faint"),), width)
+            typed: Line = ((" filter ", "muted"), (self._wanted, "bold accent"), ("▏", "accent"))
+            right = cut_line(
+                ((also, "warning"),) if also else (("backspace", "faint"),), width - length(typed) - 1
+            )
+            return both_ends(typed, right, width)
+        said: Line = ((f" {counted(len(self._profiles), 'profile')}; type to filter", "faint"),)
         more = " ".join([*([f"▴ {above}"] if above else []), *([f"▾ {below} more"] if below else [])])
-        return both_ends(said, ((f"{also}  " if also else "", ""), (more, "muted")), width)
+        arrows: Line = ((f"  {more}" if also else more, "muted"),)
+        return both_ends(said, (*cut_line(((also, ""),), width - length(arrows) - 1), *arrows), width)
 
     def _row(self, program: AgentProgram, place: int, width: int) -> Line:
         is_here = self.has_focus and place == self._selected
@@ -165,9 +169,9 @@ class ProfileMix(LineView, can_focus=True):
         if step:
             self._digits.forget()
             self.set(name, number + step)
-        elif event.character and event.character.isdigit():
+        elif event.character and event.character.isdecimal():
             self.set(name, self._digits.take(number, int(event.character), self._most))
-        return bool(step) or bool(event.character and event.character.isdigit())
+        return bool(step) or bool(event.character and event.character.isdecimal())
 
     def _filter(self, text: str) -> None:
         self._wanted = text

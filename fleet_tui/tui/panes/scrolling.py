@@ -54,11 +54,10 @@ class PaneScrolling:
         if shown is None:
             return
         shown.mode.scroll(rows)
-        is_held = shown.mode.has_cursor or self._pane.pointer.is_dragging
-        if not is_held and shown.is_present(self._pane.crop.top) and (rows < 0 or not shown.is_loading):
+        if rows < 0 and self._shows_present(shown):
             self.leave()
         else:
-            self._pane.repaint_all()
+            self._changed()
 
     def scroll_pages(self, pages: int = 1) -> None:
         self.scroll(pages * max(1, self._pane.size.height - 1))
@@ -79,7 +78,20 @@ class PaneScrolling:
             return
         shown.copy()
         shown.mode.anchor = None
-        if shown.mode.is_at_end:
+        if self._shows_present(shown):
+            self.leave()
+        else:
+            self._pane.repaint_all()
+
+    def _shows_present(self, shown: Scrollback) -> bool:
+        """Whether the screen itself can be shown instead: nothing older is visible, and no key or drag needs the copy."""
+        is_held = shown.mode.has_cursor or self._pane.pointer.is_dragging
+        return not is_held and shown.is_present(self._pane.crop.top)
+
+    def _changed(self) -> None:
+        """Show what was loaded or scrolled to; with nothing older to show, return to the present."""
+        shown = self.shown
+        if shown is not None and not shown.is_loading and self._shows_present(shown):
             self.leave()
         else:
             self._pane.repaint_all()
@@ -116,7 +128,7 @@ class PaneScrolling:
             pane.size,
             (pane.crop.left, pane.crop.top),
             has_cursor=has_cursor,
-            changed=pane.repaint_all,
+            changed=self._changed,
             copied=pane.copy_to_clipboard,
             left=self.leave,
         )

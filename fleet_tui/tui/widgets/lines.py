@@ -118,6 +118,11 @@ def fit(line: Sequence[TextPart], width: int, *, right: bool = False, fill: str 
     return (*kept, (" " * room, fill)) if room > 0 else tuple(kept)
 
 
+def cut_line(line: Sequence[TextPart], width: int) -> Line:
+    """Cut the line to at most that many cells, with an ellipsis."""
+    return fit(line, min(width, length(line)))
+
+
 def both_ends(left: Sequence[TextPart], right: Sequence[TextPart], width: int, *, gap: int = 1) -> Line:
     """Join left and right with the free space between them; the left is cut."""
     return (*fit(left, width - length(right) - gap), (" " * gap, ""), *right)
@@ -187,7 +192,7 @@ def edge(
     if not left and not right:
         return None
     if not right:
-        return content(fit(left, min(width, length(left))))
+        return content(cut_line(left, width))
     if not left:
         return content(right)
     room = width - length(right) - 3

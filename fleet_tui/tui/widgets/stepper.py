@@ -70,7 +70,7 @@ class Stepper(LineView, can_focus=True):
         if step:
             self._digits.forget()
             self.set(self.value + step)
-        elif event.character and event.character.isdigit():
+        elif event.character and event.character.isdecimal():
             self.set(self._digits.take(self.value, int(event.character), self._most))
         else:
             self._digits.forget()

@@ -18,7 +18,7 @@ from textual.screen import Screen
 from textual.timer import Timer
 
 from fleet_tui.text import block
-from fleet_tui.tui.widgets.lines import Line, LineView, both_ends, clean, fit, length, wrap
+from fleet_tui.tui.widgets.lines import Line, LineView, both_ends, clean, cut_line, length, wrap
 
 HEADER_ROWS = 2
 """The header, and the border below it."""
@@ -182,4 +182,4 @@ def lines_of(notification: Notification, width: int, most: int) -> list[Line]:
 
 
 def _cut(line: Line, width: int) -> Line:
-    return fit(line, min(width, length(line)))
+    return cut_line(line, width)
