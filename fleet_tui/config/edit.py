@@ -44,8 +44,10 @@ def text_of(value: object) -> str:
         return "{" + ", ".join(f"{name} = {text_of(item)}" for name, item in value.items()) + "}"
     if value is None:
         return '""'
-    # The strings of JSON are strings of TOML.
-    return str(value) if isinstance(value, int | float) else json.dumps(str(value), ensure_ascii=False)
+    if isinstance(value, int | float):
+        return str(value)
+    # A string of JSON is one of TOML, once DEL is escaped.
+    return json.dumps(str(value), ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
 def entries(config: Config) -> list[SettingValue]:

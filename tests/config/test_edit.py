@@ -7,11 +7,11 @@ import tomllib
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from fleet_tui import paths
-from fleet_tui.config.edit import entries, get, set_value, unset_value
+from fleet_tui.config.edit import entries, get, set_value, text_of, unset_value
 from fleet_tui.config.kinds import TABLE
 from fleet_tui.config.load import load
 from fleet_tui.config.settings import KEYS, USER, Config
@@ -173,3 +173,9 @@ def test_the_mode_can_be_set_and_rules_cannot(project: Path) -> None:
     assert len(load(project).approve_rules) == 1
     with pytest.raises(UsageError):
         set_value(file, "approve.rules", "git status")
+
+
+@example("\x7f")
+@given(st.text(st.characters(exclude_categories=["Cs"])))
+def test_a_value_is_shown_as_toml_reads_it(text: str) -> None:
+    assert tomllib.loads(f"key = {text_of(text)}") == {"key": text}
