@@ -18,8 +18,9 @@ from fleet_tui import paths
 from fleet_tui.errors import HolderGone, Refused
 from fleet_tui.holder import wire
 from fleet_tui.holder.lock import is_held
-from fleet_tui.holder.run_folder import read_holder
+from fleet_tui.holder.run_folder import FINAL_FRAME, FINAL_FRAME_MOST, read_holder
 from fleet_tui.models import Agent
+from fleet_tui.system import files
 from fleet_tui.system.sockets import is_same_user
 from fleet_tui.terminal.input_events import KeyEvent, MouseEvent
 from fleet_tui.terminal.view import View
@@ -231,7 +232,7 @@ def connect(run_folder: Path, *, blocking: bool = True) -> socket.socket:
 def final_view(run_folder: Path) -> View | None:
     """The last screen of an ended run."""
     try:
-        data = (run_folder / "final.frame").read_bytes()
+        data = files.read(run_folder / FINAL_FRAME, limit=FINAL_FRAME_MOST)
         view = View()
         for frame in wire.Unpacker().feed(data):
             view.apply(frame)
