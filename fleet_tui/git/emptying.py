@@ -99,7 +99,7 @@ def how_to_restore(ref: str, place: Path) -> str:
     """The command that restores a worktree that has left the trash."""
     import shlex
 
-    return f"its work is saved: git worktree add {shlex.quote(str(place))} {ref}"
+    return f"its work is saved: git worktree add {shlex.quote(str(place))} {shlex.quote(ref)}"
 
 
 def _refuse_nested(item: TrashedWorktree) -> None:
