@@ -137,7 +137,8 @@ def _entry(
         if os.path.lexists(admin.folder / "HEAD"):
             set_aside(admin.folder / "HEAD")
         write(admin.folder / "HEAD", f"{_head_for(admin.git_dir, branch)}\n")
-    if is_copy(worktree, admin):
+    is_recorded = recorded is not None and recorded.name == worktree.name
+    if not is_recorded and is_copy(worktree, admin):
         raise Refused(
             f"{worktree} is a copy of the worktree {admin.worktree}", hint="remove the copy by hand"
         )

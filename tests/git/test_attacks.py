@@ -620,3 +620,18 @@ def test_deleting_a_branch_deletes_none_that_it_stands_for(repo: Path, place: Pa
 
     git.from_trash(item.path)
     assert call(place, "rev-parse", "HEAD") == before
+
+
+def test_an_entry_that_names_another_folder_does_not_make_a_worktree_a_copy(repo: Path, place: Path) -> None:
+    """The kill was refused with the advice to remove the worktree, the work in it included."""
+    (place / "sub").mkdir()
+    shutil.copy(place / ".git", place / "sub" / ".git")
+    (repo / ".git" / "worktrees" / "side" / "gitdir").write_text(f"{place}/sub/.git\n")
+
+    item = git.to_trash(
+        place, place.parent / ".trash", stamp="1", delete_branch=False, git_dir=repo / ".git", mark="-id"
+    )
+
+    assert (item.path / "new.txt").exists()
+    assert git.from_trash(item.path).branch == "side"
+    assert git.status(git.place_of(repo / ".git", place))
