@@ -55,6 +55,11 @@ class WorktreeEntry:
         return Path(os.path.normpath(self.folder / self.link)).parent if self.link else None
 
 
+def is_entry(admin: WorktreeEntry) -> bool:
+    """Whether an entry is a folder: a link in its place leads to another one, which git would change."""
+    return admin.folder.is_dir() and not admin.folder.is_symlink()
+
+
 def admin_of(worktree: Path) -> WorktreeEntry | None:
     """The entry that a worktree names, whether it exists or not; None if it names none."""
     line = read_link(worktree / ".git")
@@ -108,7 +113,9 @@ def link_problem(git_dir: Path, worktree: Path, mark: str = "") -> str:
     named = admin_of(worktree) if stat.S_ISREG(kind) else None
     if named is None or not _is_same(named.folder, made.folder):
         return "its .git was changed"
-    if made.folder.is_dir() and (not _is_common(made) or _in_the_way(str(made.folder))):
+    if os.path.lexists(made.folder) and (
+        not is_entry(made) or not _is_common(made) or _in_the_way(str(made.folder))
+    ):
         return "its entry in the repository was changed"
     return ""
 
@@ -118,7 +125,12 @@ def _is_as_made(git_dir: str, worktree: str) -> bool:
     checks every agent."""
     made = f"{git_dir}/worktrees/{os.path.basename(worktree)}"  # noqa: PTH119 - a path object takes longer
     is_linked = _read_at_once(f"{worktree}/.git") == os.fsencode(f"gitdir: {made}\n")
-    return is_linked and _read_at_once(f"{made}/commondir") == b"../..\n" and not _in_the_way(made)
+    return (
+        is_linked
+        and _read_at_once(f"{made}/commondir") == b"../..\n"
+        and not os.path.islink(made)  # noqa: PTH114 - a path object takes longer
+        and not _in_the_way(made)
+    )
 
 
 def _in_the_way(made: str) -> list[str]:
@@ -176,7 +188,7 @@ def relink(git_dir: Path, worktree: Path, mark: str = "") -> bool:
     `.git` is a folder."""
     made = entry(git_dir, worktree, mark)
     link = worktree / ".git"
-    if worktree.is_symlink() or not made.folder.is_dir() or (link.is_dir() and not link.is_symlink()):
+    if worktree.is_symlink() or not is_entry(made) or (link.is_dir() and not link.is_symlink()):
         return False
     for name in _in_the_way(str(made.folder)):
         set_aside(made.folder / name)
@@ -258,7 +270,13 @@ def write(path: Path, text: str) -> None:
 
 
 def set_aside(path: Path) -> None:
-    """Rename what is in the place of one of git's files: not ours to delete."""
+    """Rename what is in the place of one of git's files: not ours to delete, unless it is only a link.
+
+    Git would follow a link that stayed beside the entries, and prune what it leads to.
+    """
+    if path.is_symlink():
+        path.unlink()
+        return
     path.rename(path.with_name(f"{path.name}.replaced-{time.time_ns()}"))
 
 
@@ -277,9 +295,12 @@ def rename_folder(old: Path, new: Path) -> None:
 
 
 def remove_tree(path: Path) -> None:
-    """Delete a folder, read-only folders in it included."""
+    """Delete a folder, read-only folders in it included; of a link, only the link."""
     import shutil  # deferred: it imports every compression library
 
+    if path.is_symlink():
+        path.unlink()
+        return
     try:
         shutil.rmtree(path)
     except FileNotFoundError:

@@ -23,6 +23,7 @@ from fleet_tui.git.entries import (
     admins,
     connect,
     entry,
+    is_entry,
     read_line,
     real,
     rename_folder,
@@ -130,7 +131,7 @@ def _entry(
     admin = recorded or admin_of(worktree) or _linked(worktree, repo_root)
     if admin is None:
         raise NotFound(f"{worktree} is not a linked worktree", hint="see: git worktree list")
-    if not admin.folder.is_dir():
+    if not is_entry(admin):
         remake(admin, worktree, _head_for(admin.git_dir, branch))
     elif not is_readable(admin):
         # Out of the way first: git, which is asked for the branch, reads the HEAD of every entry.

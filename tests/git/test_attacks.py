@@ -635,3 +635,46 @@ def test_an_entry_that_names_another_folder_does_not_make_a_worktree_a_copy(repo
     assert (item.path / "new.txt").exists()
     assert git.from_trash(item.path).branch == "side"
     assert git.status(git.place_of(repo / ".git", place))
+
+
+@pytest.mark.parametrize("what", ["a file", "a link to another repository"])
+def test_what_is_put_in_place_of_an_entry_is_neither_followed_nor_in_the_way(
+    repo: Path, place: Path, tmp_path: Path, what: str
+) -> None:
+    """Through the link, a kill would have detached the HEAD of the other repository."""
+    made, other = repo / ".git" / "worktrees" / "side", make(tmp_path / "other")
+    worktree(repo, "next", tmp_path / "trees" / "next")
+    made.rename(tmp_path / "moved")
+    if what == "a file":
+        made.write_text("in the way\n")
+    else:
+        made.symlink_to(other / ".git")
+        assert git.link_problem(repo / ".git", place) == "its entry in the repository was changed"
+        assert not git.relink(repo / ".git", place)
+    bin_ = place.parent / ".trash"
+
+    item = git.to_trash(
+        place, bin_, stamp="1", delete_branch=False, branch="side", git_dir=repo / ".git", mark="side"
+    )
+    git.empty_trashed(git.to_trash(tmp_path / "trees" / "next", bin_, stamp="1", delete_branch=False))
+    ref = git.empty_trashed(item)
+
+    assert call(repo, "show", f"{ref}:new.txt") == "new"
+    assert call(other, "symbolic-ref", "HEAD") == "refs/heads/main"
+    git.prune(git.discover(repo), dry_run=False)
+    assert call(other, "status", "--porcelain") == ""
+
+
+def test_an_entry_that_becomes_a_link_in_the_trash_is_not_followed(
+    repo: Path, place: Path, tmp_path: Path
+) -> None:
+    made, other = repo / ".git" / "worktrees" / "side", make(tmp_path / "other")
+    item = git.to_trash(place, place.parent / ".trash", stamp="1", delete_branch=False, branch="side")
+    shutil.rmtree(made)
+    made.symlink_to(other / ".git")
+
+    git.from_trash(item.path)
+
+    assert call(other, "symbolic-ref", "HEAD") == "refs/heads/main"
+    assert (place / "new.txt").exists()
+    assert git.status(git.place_of(repo / ".git", place))
