@@ -12,7 +12,7 @@ import struct
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from fleet_tui import paths
 from fleet_tui.errors import HolderGone, Refused
@@ -188,10 +188,21 @@ class Session:
         self.send(kind, id=number, **fields)
         for message in self.messages(time.monotonic() + seconds):
             if message["t"] == "answer" and message.get("id") == number:
-                return message
+                return _Answer(self._name, message)
             if message["t"] == "error":
-                raise HolderGone(str(message["text"]), hint="run: fleet doctor")
+                raise HolderGone(str(message.get("text", "")), hint="run: fleet doctor")
         raise HolderGone(f"the holder of {self._name} did not answer", hint="run: fleet doctor")
+
+
+class _Answer(dict[str, Any]):
+    """An answer whose missing fields name the agent: it can put a server of its own in its holder's place."""
+
+    def __init__(self, name: str, message: wire.Message) -> None:
+        super().__init__(message)
+        self._name = name
+
+    def __missing__(self, field: str) -> NoReturn:
+        raise HolderGone(f"the holder of {self._name} answered without {field!r}", hint="run: fleet doctor")
 
 
 def paste_parts(text: str) -> list[str]:
