@@ -15,10 +15,13 @@ from typing import Literal
 
 from fleet_tui.fast_dataclasses import dataclass
 from fleet_tui.git.plain import GitPlaces, plain_output, run_plain
+from fleet_tui.system import files
 
 MOST_UNTRACKED = 1000
 """How many untracked files have their lines counted: a build folder that is not ignored may hold 100,000."""
 MOST_BYTES = 1 << 20
+INDEX_MOST = 1 << 30
+"""Bytes of an index that is copied in memory."""
 
 _NO_FILTER = ("unspecified", "unset", "set")
 ChangeKind = Literal["added", "modified", "deleted", "renamed", "type changed", "conflicted", "untracked"]
@@ -111,7 +114,7 @@ def same_by_stat(place: GitPlaces, paths: list[str]) -> set[str]:
 
     with tempfile.TemporaryDirectory(prefix="fleet-index-") as folder:
         copy = Path(folder) / "index"
-        copy.write_bytes((place.own / "index").read_bytes())
+        copy.write_bytes(files.read(place.own / "index", limit=INDEX_MOST))
         later = time.time() + 3600
         os.utime(copy, (later, later))
         names = plain_output(

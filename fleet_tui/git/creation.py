@@ -268,7 +268,7 @@ def _erase(git_dir: Path, path: Path, branch: str, base: str) -> None:
         return
     ref = branches(git_dir, [branch]).get(branch)
     if ref and ref.commit == base and not ref.checked_out_in:
-        query(git_dir, "update-ref", "-d", f"refs/heads/{branch}", base)
+        query(git_dir, "update-ref", "--no-deref", "-d", f"refs/heads/{branch}", base)
 
 
 def _entries_for(git_dir: Path, path: Path) -> list[WorktreeEntry]:

@@ -10,7 +10,7 @@ from pathlib import Path
 from fleet_tui.errors import Refused
 from fleet_tui.fast_dataclasses import replace
 from fleet_tui.git.archive import archive_of, pack
-from fleet_tui.git.entries import WorktreeEntry, admin_of, remove_tree, rename_folder
+from fleet_tui.git.entries import admin_of, admins, remove_tree, rename_folder
 from fleet_tui.git.inspection import inspect_trash
 from fleet_tui.git.program import ask, lines, query
 from fleet_tui.git.repository import branches
@@ -99,15 +99,15 @@ def how_to_restore(ref: str, place: Path) -> str:
     """The command that restores a worktree that has left the trash."""
     import shlex
 
-    return f"its work is saved: git worktree add {shlex.quote(str(place))} {ref}"
+    return f"its work is saved: git worktree add {shlex.quote(str(place))} {shlex.quote(ref)}"
 
 
 def _refuse_nested(item: TrashedWorktree) -> None:
     """Raise Refused if another worktree of the repository is inside this one, for example in an ignored folder."""
     own = named_entry(item)
-    for folder in own.folder.parent.iterdir() if own.folder.parent.is_dir() else ():
-        place = WorktreeEntry(folder).worktree
-        if folder != own.folder and place is not None and place.is_relative_to(item.original):
+    for other in admins(own.git_dir):
+        place = other.worktree
+        if other != own and place is not None and place.is_relative_to(item.original):
             raise Refused(
                 f"{item.path} holds another worktree, {place.name}", hint="undo, then move that one away"
             )

@@ -10,6 +10,7 @@ import contextlib
 import errno
 import os
 import stat
+import time
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
 
 MOST_LINK = 8192
-"""How many bytes of a `.git` file are read: it holds one path."""
+"""How many bytes of a `.git` file, or of one in an entry, are read: it holds one path."""
 
 
 class WorktreeChanged(Refused):
@@ -54,6 +55,11 @@ class WorktreeEntry:
         return Path(os.path.normpath(self.folder / self.link)).parent if self.link else None
 
 
+def is_entry(admin: WorktreeEntry) -> bool:
+    """Whether an entry is a folder: a link in its place leads to another one, which git would change."""
+    return admin.folder.is_dir() and not admin.folder.is_symlink()
+
+
 def admin_of(worktree: Path) -> WorktreeEntry | None:
     """The entry that a worktree names, whether it exists or not; None if it names none."""
     line = read_link(worktree / ".git")
@@ -66,7 +72,7 @@ def admin_of(worktree: Path) -> WorktreeEntry | None:
 def read_link(path: Path) -> str:
     """The content of a `.git` file; empty for anything else."""
     try:
-        return read_line(path, MOST_LINK)
+        return read_line(path)
     except OSError:
         return ""
 
@@ -107,7 +113,9 @@ def link_problem(git_dir: Path, worktree: Path, mark: str = "") -> str:
     named = admin_of(worktree) if stat.S_ISREG(kind) else None
     if named is None or not _is_same(named.folder, made.folder):
         return "its .git was changed"
-    if not _is_common(made) and made.folder.is_dir():
+    if os.path.lexists(made.folder) and (
+        not is_entry(made) or not _is_common(made) or _in_the_way(str(made.folder))
+    ):
         return "its entry in the repository was changed"
     return ""
 
@@ -117,7 +125,24 @@ def _is_as_made(git_dir: str, worktree: str) -> bool:
     checks every agent."""
     made = f"{git_dir}/worktrees/{os.path.basename(worktree)}"  # noqa: PTH119 - a path object takes longer
     is_linked = _read_at_once(f"{worktree}/.git") == os.fsencode(f"gitdir: {made}\n")
-    return is_linked and _read_at_once(f"{made}/commondir") == b"../..\n"
+    return (
+        is_linked
+        and _read_at_once(f"{made}/commondir") == b"../..\n"
+        and not os.path.islink(made)  # noqa: PTH114 - a path object takes longer
+        and not _in_the_way(made)
+    )
+
+
+def _in_the_way(made: str) -> list[str]:
+    """What is not a regular file, but in the place of one that every git command opens: a pipe would block it."""
+    return [name for name in ("HEAD", "index", "config.worktree") if _is_irregular(f"{made}/{name}")]
+
+
+def _is_irregular(path: str) -> bool:
+    try:
+        return not stat.S_ISREG(os.lstat(path).st_mode)
+    except OSError:
+        return False
 
 
 def _read_at_once(path: str) -> bytes:
@@ -163,8 +188,10 @@ def relink(git_dir: Path, worktree: Path, mark: str = "") -> bool:
     `.git` is a folder."""
     made = entry(git_dir, worktree, mark)
     link = worktree / ".git"
-    if worktree.is_symlink() or not made.folder.is_dir() or (link.is_dir() and not link.is_symlink()):
+    if worktree.is_symlink() or not is_entry(made) or (link.is_dir() and not link.is_symlink()):
         return False
+    for name in _in_the_way(str(made.folder)):
+        set_aside(made.folder / name)
     connect(made, worktree)
     return True
 
@@ -210,8 +237,10 @@ def _existing(git_dir: Path, worktree: Path, mark: str) -> WorktreeEntry:
     return admin
 
 
-def read_line(path: Path, most: int = -1) -> str:
-    """A file's only line; empty if there is none. Never blocks: an agent may have put a FIFO there."""
+def read_line(path: Path, most: int = MOST_LINK) -> str:
+    """A file's only line; empty if there is none, or if it has a zero byte, which no path has.
+
+    Never blocks, and reads no more than `most` bytes: an agent may have put anything there."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except FileNotFoundError:
@@ -221,7 +250,7 @@ def read_line(path: Path, most: int = -1) -> str:
         return ""
     with open(descriptor, "rb") as file:  # noqa: PTH123 - there is no path to a descriptor
         text = file.read(most)
-    return text.decode("utf-8", "surrogateescape").rstrip("\n")
+    return "" if b"\0" in text else text.decode("utf-8", "surrogateescape").rstrip("\n")
 
 
 def write(path: Path, text: str) -> None:
@@ -233,7 +262,22 @@ def write(path: Path, text: str) -> None:
     draft.unlink(missing_ok=True)
     with draft.open("xb") as file:  # never through a planted link
         file.write(text.encode("utf-8", "surrogateescape"))
-    draft.replace(path)
+    try:
+        draft.replace(path)
+    except IsADirectoryError:
+        set_aside(path)
+        draft.replace(path)
+
+
+def set_aside(path: Path) -> None:
+    """Rename what is in the place of one of git's files: not ours to delete, unless it is only a link.
+
+    Git would follow a link that stayed beside the entries, and prune what it leads to.
+    """
+    if path.is_symlink():
+        path.unlink()
+        return
+    path.rename(path.with_name(f"{path.name}.replaced-{time.time_ns()}"))
 
 
 def rename_folder(old: Path, new: Path) -> None:
@@ -251,9 +295,12 @@ def rename_folder(old: Path, new: Path) -> None:
 
 
 def remove_tree(path: Path) -> None:
-    """Delete a folder, read-only folders in it included."""
+    """Delete a folder, read-only folders in it included; of a link, only the link."""
     import shutil  # deferred: it imports every compression library
 
+    if path.is_symlink():
+        path.unlink()
+        return
     try:
         shutil.rmtree(path)
     except FileNotFoundError:

@@ -22,6 +22,8 @@ from fleet_tui.errors import FleetError
 COMMIT = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 """A full object name, SHA-1 or SHA-256."""
 
+SECONDS = 60.0
+"""Timeout of a safe command: a FIFO in place of a file of the repository would block git forever."""
 TRIES = 6
 LOOK_SECONDS = 0.1
 """Interval at which `is_unwanted` is polled."""
@@ -46,6 +48,8 @@ SAFE_OPTIONS = (
 """Keep git from running programs that a configuration names. Changes inside submodules are left out, because git
 inspects them with a child process that reads their configuration."""
 SAFE_VARIABLES = {
+    # A replacement could make unsaved work look committed; libgit2 knows none either.
+    "GIT_NO_REPLACE_OBJECTS": "1",
     # No protocol at all: a partial clone would fetch missing objects with a program that its configuration names.
     "GIT_ALLOW_PROTOCOL": "",
     "GIT_NO_LAZY_FETCH": "1",
@@ -91,17 +95,28 @@ def run(
     """Run git in a folder, whatever repository the environment names, as it does inside a hook.
 
     Unless `trusted`, git runs none of the programs that its configuration or the environment names.
-    `is_unwanted` is polled, and git is ended once it returns True.
+    `is_unwanted` is polled, and git is ended once it returns True. Raises GitFailed on a timeout, unless `trusted`.
     """
     options = () if trusted else SAFE_OPTIONS
     environment = (_trusted_environment() if trusted else safe_environment()) | dict(variables or {})
-    return start(
-        ["git", "-C", str(where), *options, *arguments],
-        environment,
-        stdin=stdin,
-        keep_open=keep_open,
-        is_unwanted=is_unwanted,
-    )
+    command = ["git", "-C", str(where), *options, *arguments]
+    if trusted:
+        return start(command, environment, stdin=stdin, keep_open=keep_open, is_unwanted=is_unwanted)
+    deadline = time.monotonic() + SECONDS
+    try:
+        return start(
+            command,
+            environment,
+            stdin=stdin,
+            keep_open=keep_open,
+            is_unwanted=lambda: time.monotonic() > deadline or (is_unwanted is not None and is_unwanted()),
+        )
+    except GitCancelled:
+        if time.monotonic() <= deadline:
+            raise
+        raise GitFailed(
+            f"git timed out in {where} after {SECONDS:.0f} seconds", hint="run git status there"
+        ) from None
 
 
 def _trusted_environment() -> dict[str, str]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
@@ -126,7 +127,7 @@ def _no_repository(start: Path, done: subprocess.CompletedProcess[str]) -> NoRep
     if owned:
         return NoRepository(
             f"git does not trust {owned[1]}: another user owns it",
-            hint=f"if you do, run: git config --global --add safe.directory {owned[1]}",
+            hint=f"if you do, run: git config --global --add safe.directory {shlex.quote(owned[1])}",
         )
     if "not a git repository" in done.stderr:
         return NothingToStartFrom(

@@ -8,6 +8,7 @@ Works on a copy of the index, runs no configured program and changes nothing in 
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -16,10 +17,13 @@ from fleet_tui.fast_dataclasses import dataclass
 from fleet_tui.git.entries import WorktreeEntry, read_link
 from fleet_tui.git.plain import GitPlaces, plain_output
 from fleet_tui.git.program import GitFailed, output, query, run
+from fleet_tui.system import files
 
 PLAIN = (
     *("-c", "core.untrackedCache=false"),
     *("-c", "core.safecrlf=false"),
+    # Set in a repository where case matters, it would hide one of two files from git.
+    *("-c", "core.ignorecase=false"),
     *("-c", "advice.addEmbeddedRepo=false"),
 )
 _STATUS = (
@@ -28,6 +32,8 @@ _STATUS = (
 )
 _OWN = ("rev-list", "--max-count=1", "HEAD", "--all", "--not", "--remotes")
 """Prints a commit of a branch, a tag or a stash that no remote is known to have."""
+INDEX_MOST = 4 << 30
+"""A larger index is refused; one with a million files has about 100 MB."""
 SECONDS = 1800.0
 """Timeout of one step of saving a worktree: hashing all that is new in it may take long."""
 _SIGNATURE = {
@@ -56,7 +62,7 @@ def save(admin: WorktreeEntry, folder: Path, ref: str, *, head: str, original: P
         commit = head
         if tree != committed or len(parents) > 1:
             commit = saving.commit(tree, parents, "files")
-        query(admin.git_dir, "update-ref", ref, commit)
+        query(admin.git_dir, "update-ref", "--no-deref", ref, commit)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,9 +83,10 @@ class IndexCopy:
     def copy_index(self, head: str) -> None:
         """Copy the worktree's index, or build it from HEAD if it is lost."""
         index = self.admin.folder / "index"
-        if index.exists():
+        if os.path.lexists(index):
             import shutil  # deferred: only emptying the trash needs it
 
+            _check_index(index)
             # With its mtime: git checks the content of files that are not older than the index.
             shutil.copy2(index, self.index)
         elif head:
@@ -197,6 +204,23 @@ class IndexCopy:
                 f"the submodule {path} of {self.folder} has work that exists nowhere else",
                 hint="undo, then commit and push it there",
             )
+
+
+def _check_index(index: Path) -> None:
+    """Raise Refused for what cannot be an index: a device would be copied until the disk is full."""
+    try:
+        descriptor = files.open_regular(index, os.O_RDONLY)
+        try:
+            is_index = os.read(descriptor, 4) == b"DIRC" and os.fstat(descriptor).st_size <= INDEX_MOST
+        finally:
+            os.close(descriptor)
+    except OSError:
+        is_index = False
+    if not is_index:
+        raise Refused(
+            f"{index} is not an index of git",
+            hint=f"move it away; git then takes all files as changed: mv {shlex.quote(str(index))} /tmp",
+        )
 
 
 def _loose(status: str) -> tuple[list[str], list[str]]:

@@ -6,6 +6,7 @@ Only reads folders. Follows no symbolic link, opens no file and does not enter o
 from __future__ import annotations
 
 import os
+import shlex
 import stat
 from collections.abc import Iterator
 from pathlib import Path
@@ -89,7 +90,10 @@ def survey(folder: Path) -> Survey:
                 obstacles += _obstacles_of(entry, info)
             elif info.st_dev != top.st_dev:
                 obstacles.append(
-                    Obstacle(f"another filesystem is mounted at {entry.path}", f"run: umount {entry.path}")
+                    Obstacle(
+                        f"another filesystem is mounted at {entry.path}",
+                        f"run: umount {shlex.quote(entry.path)}",
+                    )
                 )
             else:
                 waiting.append((entry.path, info))
@@ -111,7 +115,9 @@ def _in_blocks(size: int) -> int:
 
 def _obstacles_of(entry: os.DirEntry[str], info: os.stat_result) -> Iterator[Obstacle]:
     if entry.name in _READ_BY_GIT and not stat.S_ISREG(info.st_mode) and not stat.S_ISLNK(info.st_mode):
-        yield Obstacle(f"{entry.path} is not a regular file", f"run: rm {entry.path}", blocks_git=True)
+        yield Obstacle(
+            f"{entry.path} is not a regular file", f"run: rm {shlex.quote(entry.path)}", blocks_git=True
+        )
     if not _is_readable(entry.path, info):
         yield _unreadable(entry.path, info, os.strerror(13))
 
@@ -133,7 +139,7 @@ def _may_delete_from(place: str, info: os.stat_result) -> bool:
 
 def _unreadable(path: str, info: os.stat_result, why: str) -> Obstacle:
     if info.st_uid == os.geteuid():
-        return Obstacle(f"{path} cannot be read: {why}", f"run: chmod -R u+rwX {path}")
+        return Obstacle(f"{path} cannot be read: {why}", f"run: chmod -R u+rwX {shlex.quote(path)}")
     return Obstacle(f"{path} cannot be read: {why}, it belongs to {_owner(info)}", _take_over(path))
 
 
@@ -144,7 +150,7 @@ def _undeletable(path: str, info: os.stat_result) -> Obstacle:
 
 
 def _take_over(path: str) -> str:
-    return f"run: sudo chown -R {os.geteuid()} {path}"
+    return f"run: sudo chown -R {os.geteuid()} {shlex.quote(path)}"
 
 
 def _owner(info: os.stat_result) -> str:

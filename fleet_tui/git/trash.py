@@ -23,12 +23,14 @@ from fleet_tui.git.entries import (
     admins,
     connect,
     entry,
+    is_entry,
     read_line,
     real,
     rename_folder,
+    set_aside,
     write,
 )
-from fleet_tui.git.head import read_head, set_head
+from fleet_tui.git.head import is_readable, read_head, set_head
 from fleet_tui.git.program import ask, output, query
 from fleet_tui.git.repository import branches
 from fleet_tui.git.trash_records import (
@@ -129,9 +131,15 @@ def _entry(
     admin = recorded or admin_of(worktree) or _linked(worktree, repo_root)
     if admin is None:
         raise NotFound(f"{worktree} is not a linked worktree", hint="see: git worktree list")
-    if not admin.folder.is_dir():
+    if not is_entry(admin):
         remake(admin, worktree, _head_for(admin.git_dir, branch))
-    if is_copy(worktree, admin):
+    elif not is_readable(admin):
+        # Out of the way first: git, which is asked for the branch, reads the HEAD of every entry.
+        if os.path.lexists(admin.folder / "HEAD"):
+            set_aside(admin.folder / "HEAD")
+        write(admin.folder / "HEAD", f"{_head_for(admin.git_dir, branch)}\n")
+    is_recorded = recorded is not None and recorded.name == worktree.name
+    if not is_recorded and is_copy(worktree, admin):
         raise Refused(
             f"{worktree} is a copy of the worktree {admin.worktree}", hint="remove the copy by hand"
         )
@@ -190,7 +198,12 @@ def _delete_branch(item: TrashedWorktree, admin: WorktreeEntry) -> bool:
     others = [other.folder for other in admins(admin.git_dir) if other != admin]
     if not item.head or any(read_line(place / "HEAD") == symbolic for place in (admin.git_dir, *others)):
         return False
-    return ask(admin.git_dir, "update-ref", "-d", f"refs/heads/{item.branch}", item.head).returncode == 0
+    return (
+        ask(
+            admin.git_dir, "update-ref", "--no-deref", "-d", f"refs/heads/{item.branch}", item.head
+        ).returncode
+        == 0
+    )
 
 
 # ── out of it ──

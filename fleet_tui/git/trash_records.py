@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 from pathlib import Path
 
 from fleet_tui.errors import FleetError, NotFound, Refused
 from fleet_tui.fast_dataclasses import asdict, dataclass, known, replace
-from fleet_tui.git.entries import WorktreeEntry, admin_of, connect, real, write
+from fleet_tui.git.entries import WorktreeEntry, admin_of, connect, is_entry, real, set_aside, write
 from fleet_tui.git.head import read_head
 from fleet_tui.git.program import output
 from fleet_tui.system import files
@@ -147,7 +148,7 @@ def entry_of(item: TrashedWorktree) -> WorktreeEntry:
     admin = named_entry(item)
     if not (admin.git_dir / "HEAD").exists():
         raise repository_gone(admin.git_dir)
-    if not admin.folder.is_dir():
+    if not is_entry(admin):
         remake(admin, item.path, item.head)
     return admin
 
@@ -157,12 +158,14 @@ def named_entry(item: TrashedWorktree) -> WorktreeEntry:
     recorded = WorktreeEntry(item.repo / "worktrees" / item.admin_name)
     named = admin_of(item.path) or recorded
     candidates = [recorded, named]
-    there = [admin for admin in candidates if admin.folder.is_dir()]
+    there = [admin for admin in candidates if is_entry(admin)]
     remakable = [admin for admin in candidates if (admin.git_dir / "HEAD").exists()]
     return (there or remakable or [named])[0]
 
 
 def remake(admin: WorktreeEntry, worktree: Path, head: str) -> None:
+    if os.path.lexists(admin.folder):
+        set_aside(admin.folder)
     admin.folder.mkdir(parents=True)
     write(admin.folder / "HEAD", f"{head}\n")
     write(admin.folder / "commondir", "../..\n")

@@ -12,6 +12,9 @@ from fleet_tui.errors import NotFound, Refused
 from fleet_tui.git.program import lines, query, reason, run
 from fleet_tui.git.repository import branches
 
+_EXACTLY = "option no-deref\n"
+"""Before an order to update-ref: not the branch that a symbolic ref leads to."""
+
 
 def idle_branches(git_dir: Path, names: Iterable[str]) -> list[str]:
     """Which of these branches are checked out nowhere and have no commit that is on no other branch, tag or remote."""
@@ -41,7 +44,7 @@ def set_branch_aside(git_dir: Path, name: str, mark: str) -> str:
     commit = branches(git_dir, [name])[name].commit
     ref = _aside(name, mark)
     # One transaction, so that one of the two refs exists at any moment.
-    orders = f"start\nupdate {ref} {commit}\ndelete refs/heads/{name} {commit}\ncommit\n"
+    orders = f"start\n{_EXACTLY}update {ref} {commit}\n{_EXACTLY}delete refs/heads/{name} {commit}\ncommit\n"
     query(git_dir, "update-ref", "--stdin", stdin=orders)
     return ref
 
@@ -52,7 +55,7 @@ def restore_branch(git_dir: Path, name: str, mark: str) -> bool:
     found = lines(query(git_dir, "for-each-ref", "--format=%(objectname)", ref))
     if not found or name in branches(git_dir, [name]):
         return False
-    orders = f"start\ncreate refs/heads/{name} {found[0]}\ndelete {ref} {found[0]}\ncommit\n"
+    orders = f"start\ncreate refs/heads/{name} {found[0]}\n{_EXACTLY}delete {ref} {found[0]}\ncommit\n"
     done = run(git_dir, "--git-dir", str(git_dir), "update-ref", "--stdin", stdin=orders)
     if done.returncode != 0:
         raise NotFound(f"branch {name!r} cannot be restored: {reason(done)}", hint=f"it is kept as {ref}")

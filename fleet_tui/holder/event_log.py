@@ -9,9 +9,13 @@ import stat
 from pathlib import Path
 from typing import Any
 
+from fleet_tui.system import files
+
 EVENTS_FILE = "events.jsonl"
 WAITING_MOST = 1000
 """Events kept in memory while they cannot be written."""
+READ_MOST = 16 << 20
+"""Bytes read at once: an agent can make this file as large as it likes, with holes even on a small disk."""
 
 
 class EventLog:
@@ -20,16 +24,14 @@ class EventLog:
     def __init__(self, folder: Path) -> None:
         self._path = folder / EVENTS_FILE
         self._waiting: list[bytes] = []
-        _, earlier = read_events(folder, 0)
+        earlier = read_last_events(folder)
         self._next = max((event["seq"] for event in earlier), default=0) + 1
         self._descriptor = -1
         self._open()
 
     def _open(self) -> bool:
         try:
-            self._descriptor = os.open(
-                self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600
-            )
+            self._descriptor = files.open_regular(self._path, os.O_RDWR | os.O_CREAT | os.O_APPEND)
         except OSError:
             return False
         self._heal()
@@ -38,7 +40,7 @@ class EventLog:
     def _heal(self) -> None:
         """End a partial line that a killed writer may have left."""
         size = os.fstat(self._descriptor).st_size
-        if size and self._path.read_bytes()[-1:] != b"\n":
+        if size and os.pread(self._descriptor, 1, size - 1) != b"\n":
             self._waiting.insert(0, b"\n")
 
     def append(self, kind: str, at: float, **data: Any) -> None:
@@ -65,21 +67,27 @@ class EventLog:
 
 
 def read_events(folder: Path, offset: int) -> tuple[int, list[dict[str, Any]]]:
-    """Read complete events from a byte offset on; returns the offset to continue from, and the events."""
+    """Read complete events from a byte offset on; returns the offset to continue from, and the events.
+
+    Reads a limited amount: a caller that is further behind goes on from the returned offset.
+    """
     try:
         descriptor = os.open(folder / EVENTS_FILE, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError as error:
         if error.errno not in {errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENXIO}:
             raise
         return offset, []
-    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+    found = os.fstat(descriptor)
+    if not stat.S_ISREG(found.st_mode):
         # An agent may have put a pipe there, which would block, or a device, which never ends.
         os.close(descriptor)
         return offset, []
     with os.fdopen(descriptor, "rb") as file:
         file.seek(offset)
-        data = file.read()
+        data = file.read(max(0, min(READ_MOST, found.st_size - offset)))
     end = data.rfind(b"\n") + 1
+    if not end and len(data) == READ_MOST:
+        end = READ_MOST  # no event is that long
     events = []
     for line in data[:end].splitlines():
         try:
@@ -89,6 +97,15 @@ def read_events(folder: Path, offset: int) -> tuple[int, list[dict[str, Any]]]:
         if _is_event(event):
             events.append(event)
     return offset + end, events
+
+
+def read_last_events(folder: Path) -> list[dict[str, Any]]:
+    """The last events of a run, as far as `READ_MOST` bytes go back: all of them, unless an agent has written there."""
+    try:
+        size = os.stat(folder / EVENTS_FILE).st_size  # noqa: PTH116 - as in reconcile
+    except OSError:
+        return []
+    return read_events(folder, max(0, size - READ_MOST))[1]
 
 
 def _is_event(event: Any) -> bool:

@@ -19,7 +19,7 @@ from typing import Any
 from fleet_tui.holder import hooks
 from fleet_tui.holder.answering import Answer, decision, is_same_question, resolve_answer
 from fleet_tui.holder.box_watch import BOX_SECONDS, BoxWatch
-from fleet_tui.holder.event_log import read_events
+from fleet_tui.holder.event_log import read_last_events
 from fleet_tui.holder.hook_decisions import HookDecisions
 from fleet_tui.holder.observed import Observed
 from fleet_tui.holder.program_report import REPORT_BYTES
@@ -37,6 +37,7 @@ from fleet_tui.programs.input_box import UNSETTLED
 from fleet_tui.programs.interaction_rules import InteractionRules
 from fleet_tui.programs.screen_text import shown_line, unframed
 from fleet_tui.programs.server_schemas import SERVER_SCHEMAS, ConversationOwner
+from fleet_tui.system import files
 from fleet_tui.terminal.cells import Attribute, Style
 from fleet_tui.terminal.emulator import Screen
 from fleet_tui.terminal.input_events import KeyEvent
@@ -127,7 +128,7 @@ class Interaction:
         now = time.monotonic()
         if self._judge.in_setup:
             self._read_setup_progress(now)
-        _, events = read_events(self._folder, 0)
+        events = read_last_events(self._folder)
         statuses = (event["data"] for event in reversed(events) if event["kind"] == "status")
         is_known = self._judge.recall(next(statuses, {}), now)
         self._judge_missed_reports(events, now)
@@ -217,7 +218,7 @@ class Interaction:
 
     def _read_setup_progress(self, now: float) -> None:
         with contextlib.suppress(OSError):
-            text = (self._folder / SETUP_LOG).read_text(encoding="utf-8")
+            text = files.read(self._folder / SETUP_LOG).decode("utf-8", "replace")
             self._judge.setup_progressed(text, self._setup, now)
 
     # ── the screen ──────────────────────────────────────────────────────────────────────────────────────────────

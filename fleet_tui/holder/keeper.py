@@ -42,7 +42,7 @@ from fleet_tui.holder.run_folder import (
 from fleet_tui.holder.run_spec import RunSpec
 from fleet_tui.holder.server_process import ServerMain, ServerProcess
 from fleet_tui.holder.stop_requests import StopRequest, StopRequests, read_stop
-from fleet_tui.system import agent_processes, end_tree, identity, priority, processes
+from fleet_tui.system import agent_processes, end_tree, files, identity, priority, processes
 
 DRAIN_SECONDS = 2.0
 """How long the screen server may take to read what the program left in the terminal."""
@@ -343,14 +343,15 @@ class Keeper:
 def _setup_failure(folder: Path, commands: tuple[str, ...]) -> str:
     if not commands:
         return ""
+    # The commands and the program may have written anything there.
     try:
-        last = (folder / SETUP_LOG).read_text(encoding="utf-8").splitlines()[-1].split()
-    except (OSError, IndexError):
-        return ""
-    if last[:1] == ["failed"] and len(last) == 3:
-        return f"setup: {commands[int(last[1]) - 1]!r} ended with code {last[2]}"
-    if last[:1] == ["run"]:
-        return f"setup: {commands[int(last[1]) - 1]!r} was interrupted"
+        last = files.read(folder / SETUP_LOG).decode("utf-8", "replace").splitlines()[-1].split()
+        if last[:1] == ["failed"] and len(last) == 3:
+            return f"setup: {commands[int(last[1]) - 1]!r} ended with code {last[2]}"
+        if last[:1] == ["run"]:
+            return f"setup: {commands[int(last[1]) - 1]!r} was interrupted"
+    except (OSError, ValueError, IndexError):
+        pass
     return ""
 
 

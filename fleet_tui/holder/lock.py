@@ -16,6 +16,9 @@ def take_lock(path: Path, *, seconds: float = 0.0) -> int | None:
 
     The open file holds the lock, not the process: a process that inherits the descriptor holds it too.
     """
+    if path.is_dir() and not path.is_symlink():
+        # Only an agent can have put a folder there; its keeper has lost the lock, and is found by its open file.
+        path.rename(path.with_name(f"{path.name}.replaced-{time.time_ns()}"))
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     deadline = time.monotonic() + seconds
     while not _flock(descriptor, fcntl.LOCK_EX):

@@ -18,6 +18,11 @@ HOLDER_FILE = "holder.json"
 EXIT_FILE = "exit.json"
 STRAYS_FILE = "strays.json"
 PROMPTS_FILE = "prompts.jsonl"
+PROMPTS_MOST = 64 << 20
+"""Bytes of prompts.jsonl that are read."""
+FINAL_FRAME = "final.frame"
+FINAL_FRAME_MOST = 64 << 20
+"""Bytes of it that are read."""
 SETUP_SCRIPT = "setup.sh"
 SETUP_LOG = "setup.log"
 """Names of files in a run's folder."""

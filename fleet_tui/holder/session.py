@@ -12,14 +12,15 @@ import struct
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from fleet_tui import paths
 from fleet_tui.errors import HolderGone, Refused
 from fleet_tui.holder import wire
 from fleet_tui.holder.lock import is_held
-from fleet_tui.holder.run_folder import read_holder
+from fleet_tui.holder.run_folder import FINAL_FRAME, FINAL_FRAME_MOST, read_holder
 from fleet_tui.models import Agent
+from fleet_tui.system import files
 from fleet_tui.system.sockets import is_same_user
 from fleet_tui.terminal.input_events import KeyEvent, MouseEvent
 from fleet_tui.terminal.view import View
@@ -187,10 +188,21 @@ class Session:
         self.send(kind, id=number, **fields)
         for message in self.messages(time.monotonic() + seconds):
             if message["t"] == "answer" and message.get("id") == number:
-                return message
+                return _Answer(self._name, message)
             if message["t"] == "error":
-                raise HolderGone(str(message["text"]), hint="run: fleet doctor")
+                raise HolderGone(str(message.get("text", "")), hint="run: fleet doctor")
         raise HolderGone(f"the holder of {self._name} did not answer", hint="run: fleet doctor")
+
+
+class _Answer(dict[str, Any]):
+    """An answer whose missing fields name the agent: it can put a server of its own in its holder's place."""
+
+    def __init__(self, name: str, message: wire.Message) -> None:
+        super().__init__(message)
+        self._name = name
+
+    def __missing__(self, field: str) -> NoReturn:
+        raise HolderGone(f"the holder of {self._name} answered without {field!r}", hint="run: fleet doctor")
 
 
 def paste_parts(text: str) -> list[str]:
@@ -231,7 +243,7 @@ def connect(run_folder: Path, *, blocking: bool = True) -> socket.socket:
 def final_view(run_folder: Path) -> View | None:
     """The last screen of an ended run."""
     try:
-        data = (run_folder / "final.frame").read_bytes()
+        data = files.read(run_folder / FINAL_FRAME, limit=FINAL_FRAME_MOST)
         view = View()
         for frame in wire.Unpacker().feed(data):
             view.apply(frame)

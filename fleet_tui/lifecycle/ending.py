@@ -14,7 +14,7 @@ from fleet_tui.holder.run_folder import read_exit, read_holder, read_strays
 from fleet_tui.holder.stop_requests import StopRequest, has_unread_requests, read_stop, request_stop
 from fleet_tui.models import Agent, Status
 from fleet_tui.store.database import Store
-from fleet_tui.system import identity, leftovers, processes
+from fleet_tui.system import agent_processes, identity, leftovers, processes
 
 LOCK_SECONDS = 2.0
 """To wait for another process that holds the lock only briefly."""
@@ -118,7 +118,7 @@ def sweep(agent: Agent) -> str:
 
     Returns a description of processes that may be left; empty for none.
     """
-    if not was_lost(agent) or agent.machine != identity.here():
+    if agent.machine != identity.here() or not (was_lost(agent) or _is_hidden(agent)):
         return ""
     state = str(paths.state())
     # A keeper whose folder was deleted still runs, and no request can reach it.
@@ -137,6 +137,20 @@ def was_lost(agent: Agent) -> bool:
     """Whether the keeper of the last run died without recording the end, whatever the store says."""
     folder = paths.run(agent.id, agent.run)
     return agent.status is Status.LOST or (read_holder(folder) is not None and read_exit(folder) is None)
+
+
+def _is_hidden(agent: Agent) -> bool:
+    """Whether the keeper or the program that the store knows still runs, although the lock is free.
+
+    An agent can remove or rename the lock, and write a record of its own end.
+    """
+    lock = str(paths.lock(agent.id))
+    if agent.keeper_pid is not None and leftovers.has_locked(agent.keeper_pid, lock, deleted_only=True):
+        return True
+    program = processes.look_up(agent.pid) if agent.pid is not None else None
+    return program is not None and bool(
+        agent_processes.marked(agent.id, {program.pid: program}, started_after=0)
+    )
 
 
 def traces(agent: Agent) -> leftovers.Traces:

@@ -19,13 +19,14 @@ from typing import Any
 from fleet_tui import git, paths
 from fleet_tui.errors import FleetError, StoreDamaged, StoreError
 from fleet_tui.fast_dataclasses import dataclass, replace
-from fleet_tui.holder.event_log import read_events
-from fleet_tui.holder.run_folder import PROMPTS_FILE, Killed, read_record
+from fleet_tui.holder.event_log import read_last_events
+from fleet_tui.holder.run_folder import PROMPTS_FILE, PROMPTS_MOST, Killed, read_record
 from fleet_tui.models import Agent, Batch, Receipt, ReceiptState, Status
 from fleet_tui.quantities import counted
 from fleet_tui.store import backup, replacement_lock, row_decoder
 from fleet_tui.store.database import Store
 from fleet_tui.store.salvage import StoreContents, fill, salvage
+from fleet_tui.system import files
 
 WAIT_SECONDS = 60.0
 """To wait for another process that is rebuilding the store or writing to it."""
@@ -228,8 +229,8 @@ def _recorded_receipts(folder: Path, agent: str) -> Iterator[Receipt]:
     runs = (entry for entry in folder.glob("*") if entry.name.isdecimal())
     for run in sorted(runs, key=lambda entry: int(entry.name)):
         with contextlib.suppress(OSError):
-            times = {str(event["data"].get("prompt", "")): event["at"] for event in read_events(run, 0)[1]}
-            for line in (run / PROMPTS_FILE).read_bytes().splitlines():
+            times = {str(event["data"].get("prompt", "")): event["at"] for event in read_last_events(run)}
+            for line in files.read(run / PROMPTS_FILE, limit=PROMPTS_MOST).splitlines():
                 with contextlib.suppress(ValueError, KeyError, TypeError, AttributeError, RecursionError):
                     receipt = _receipt(json.loads(line), agent, times)
                     found[receipt.id] = receipt

@@ -133,6 +133,7 @@ def _project(store: Store, agent: Agent, event: Mapping[str, Any]) -> None:
     elif event["kind"] == "receipt" and data.get("state") in row_decoder.RECEIPT_STATES:
         store.receipts.advance(
             row_decoder.storable_text(data.get("prompt", "")),
+            agent.id,
             data["state"],
             row_decoder.storable_text(data.get("reason", "")),
             at,

@@ -64,7 +64,7 @@ def prompt(store: Store, agent: Agent, text: str, *, now: bool, command: bool = 
             note=ready.note,
         )
     with store.transaction():
-        store.receipts.advance(receipt_id, said["state"], said["reason"], time.time())
+        store.receipts.advance(receipt_id, agent.id, said["state"], said["reason"], time.time())
     return Receipt(
         receipt_id, agent.id, text, said["state"], said["reason"], time.time(), said.get("note", ready.note)
     )

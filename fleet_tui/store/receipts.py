@@ -14,7 +14,7 @@ _SELECT = f"select {', '.join(COLUMNS)} from receipt"  # noqa: S608 - column nam
 _ORDER = "case {} when 'queued' then 0 when 'typed' then 1 when 'accepted' then 2 else 3 end"
 """How far along a state is."""
 _ADVANCE = f"""
-update receipt set state = ?, reason = ?, at = ? where id = ? and {_ORDER.format("state")} <= {_ORDER.format("?")}
+update receipt set state = ?, reason = ?, at = ? where id = ? and agent = ? and {_ORDER.format("state")} <= {_ORDER.format("?")}
 """  # noqa: S608 - constants
 _CLOSE = f"""
 update receipt set state = case when state in ('typed', 'accepted') then 'unknown' else 'refused' end, reason = ?, at = ?
@@ -51,10 +51,10 @@ class ReceiptTable:
         )
         self._journal.add(at, agent_id, "receipt", {"id": receipt_id, "text": text})
 
-    def advance(self, receipt_id: str, state: str, reason: str, at: float) -> None:
-        """Set the state that a holder reports, never back to an earlier one: reports arrive by two paths, in any order.
-        Call inside a transaction."""
-        self._db.execute(_ADVANCE, (state, reason, at, receipt_id, state))
+    def advance(self, receipt_id: str, agent_id: str, state: str, reason: str, at: float) -> None:
+        """Set the state that an agent's holder reports, never back to an earlier one: reports arrive by two paths, in any
+        order. Ignores receipts of other agents. Call inside a transaction."""
+        self._db.execute(_ADVANCE, (state, reason, at, receipt_id, agent_id, state))
 
     def close(self, agent_id: str, reason: str, at: float) -> None:
         """End the receipts of an agent without a holder: queued prompts were refused, the outcome of submitted ones is

@@ -43,6 +43,18 @@ def read(file: Path, *, inside: Path | None = None, limit: int = LIMIT) -> bytes
     return b"".join(pieces)
 
 
+def open_regular(file: Path | str, flags: int) -> int:
+    """Open a file in a folder where an agent may write, too; the descriptor is not inherited, a new file private.
+
+    Raises OSError for a link, a pipe or a device in its place: a link leads to files of the user, a pipe blocks.
+    """
+    descriptor = os.open(file, flags | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC, 0o600)
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise OSError(errno.EINVAL, "it is not a regular file", os.fspath(file))
+    return descriptor
+
+
 def check_inside(file: Path, folder: Path) -> None:
     """Raise OSError if a file, existing or not, lies outside a folder after all links are followed."""
     root = os.path.realpath(folder)

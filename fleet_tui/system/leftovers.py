@@ -107,7 +107,7 @@ def end_holders(lock: str, *, state_folder: str, deleted_only: bool = False) -> 
     def is_other_holder(pid: int) -> bool:
         return agent_processes.holds_fleet_lock(pid, state_folder, but_not=own)
 
-    holders = [one for one in processes.snapshot().values() if _has_locked(one.pid, lock, deleted_only)]
+    holders = [one for one in processes.snapshot().values() if has_locked(one.pid, lock, deleted_only)]
     holders = [one for one in holders if not is_other_holder(one.pid)]
     for holder in holders:
         # Orphans that the holder adopts are still below it, as long as it lives itself.
@@ -124,7 +124,7 @@ def end_holders(lock: str, *, state_folder: str, deleted_only: bool = False) -> 
     return list(killed)
 
 
-def _has_locked(pid: int, lock: str, deleted_only: bool) -> bool:
+def has_locked(pid: int, lock: str, deleted_only: bool) -> bool:
     """Whether an open file of the process holds this lock; having the file open without the lock does not count."""
     if pid == os.getpid():
         return False

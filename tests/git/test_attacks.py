@@ -12,7 +12,8 @@ import pytest
 
 from fleet_tui import git
 from fleet_tui.errors import FleetError, NoRepository, Refused
-from fleet_tui.git import changes, plain
+from fleet_tui.git import changes, entries, plain, program
+from fleet_tui.git.program import GitFailed
 from fleet_tui.lifecycle import profile_check
 from fleet_tui.tui.demo import tour
 from tests.git import repositories, traps
@@ -483,3 +484,197 @@ def test_a_scratch_repository_is_made_where_it_belongs_whatever_a_hook_has_set(
 
     assert (scratch / ".git").is_dir()
     assert call(repo, "log", "--all", "--format=%H") == before
+
+
+# ── what an agent writes into its entry in the repository ──
+
+
+@pytest.mark.parametrize("name", ["gitdir", "commondir", "HEAD"])
+@pytest.mark.parametrize("content", [b"gitdir: /a\0b/worktrees/x\n", b"ref: refs/heads/\0\n", b"\0" * 9])
+def test_a_zero_byte_in_an_entry_breaks_no_look(repo: Path, place: Path, name: str, content: bytes) -> None:
+    """One such byte made every listing of all agents fail."""
+    (repo / ".git" / "worktrees" / "side" / name).write_bytes(content)
+    (place / ".git").write_bytes(content)
+
+    assert entries.link_problem(repo / ".git", place) == "its .git was changed"
+    assert not git.relink(repo / ".git", place / "missing")
+
+
+def test_an_entry_with_a_huge_hole_is_not_read_into_memory(repo: Path, place: Path) -> None:
+    for name in ("gitdir", "HEAD", "commondir"):
+        os.truncate(repo / ".git" / "worktrees" / "side" / name, 40 << 30)
+
+    assert entries.link_problem(repo / ".git", place) == "its entry in the repository was changed"
+    assert git.to_trash(place, place.parent / ".trash", stamp="1", delete_branch=False).path.is_dir()
+
+
+BROKEN_HEADS: dict[str, Callable[[Path], object]] = {
+    "a pipe": os.mkfifo,
+    "a folder": Path.mkdir,
+    "nothing": lambda head: None,
+    "a link to a device": lambda head: head.symlink_to("/dev/zero"),
+    "an option": lambda head: head.write_text("ref: --output=pwned\n"),
+    "another file": lambda head: head.write_text("ref: /etc/passwd\n"),
+    "a long name": lambda head: head.write_text("ref: refs/heads/" + "a" * 5000),
+    "a zero byte": lambda head: head.write_bytes(b"ref: refs/heads/\0x\n"),
+    "no commit": lambda head: head.write_text("hello\nworld\n"),
+}
+
+
+@pytest.mark.parametrize("what", BROKEN_HEADS)
+def test_a_worktree_with_a_broken_head_is_trashed_restored_and_emptied(
+    repo: Path, place: Path, what: str
+) -> None:
+    head = repo / ".git" / "worktrees" / "side" / "HEAD"
+    head.unlink()
+    BROKEN_HEADS[what](head)
+
+    item = git.to_trash(place, place.parent / ".trash", stamp="1", delete_branch=False, branch="side")
+    git.from_trash(item.path)
+    assert call(place, "symbolic-ref", "HEAD") == "refs/heads/side"
+    item = git.to_trash(place, place.parent / ".trash", stamp="2", delete_branch=False, branch="side")
+    ref = git.empty_trashed(item)
+
+    assert call(repo, "show", f"{ref}:new.txt") == "new"
+
+
+@pytest.mark.parametrize("what", ["a pipe", "a folder", "a link to a device", "a huge hole"])
+def test_what_is_put_in_place_of_the_index_neither_blocks_nor_fills_the_disk(
+    repo: Path, place: Path, what: str
+) -> None:
+    index = repo / ".git" / "worktrees" / "side" / "index"
+    index.unlink()
+    if what == "a huge hole":
+        index.touch()
+        os.truncate(index, 40 << 30)
+    else:
+        BROKEN_HEADS[what](index)
+    item = git.to_trash(place, place.parent / ".trash", stamp="1", delete_branch=False, branch="side")
+
+    found = git.trash_contents(item)
+
+    assert any(str(index) in message for message, _ in found.obstacles)
+    with pytest.raises(Refused):
+        git.empty_trashed(item)
+    assert (item.path / "new.txt").exists()
+
+
+def test_a_repository_that_blocks_git_ends_the_look_with_a_reason(
+    repo: Path, place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(program, "SECONDS", 0.5)
+    head = repo / ".git" / "worktrees" / "side" / "HEAD"
+    head.unlink()
+    os.mkfifo(head)
+
+    with pytest.raises(GitFailed, match="git timed out"):
+        git.worktrees(git.discover(repo))
+
+
+def test_names_that_differ_only_in_case_are_both_saved_whatever_the_repository_says(
+    repo: Path, place: Path
+) -> None:
+    """With core.ignorecase, git takes them for one file and forgets the other."""
+    call(repo, "config", "core.ignorecase", "true")
+    (place / "A.TXT").write_text("another file\n")
+    item = git.to_trash(place, place.parent / ".trash", stamp="1", delete_branch=False)
+
+    ref = git.empty_trashed(item)
+
+    assert call(repo, "show", f"{ref}:A.TXT") == "another file"
+    assert call(repo, "show", f"{ref}:a.txt") == "one\nTWO"
+
+
+def test_replaced_objects_do_not_hide_what_has_to_be_saved(repo: Path, place: Path) -> None:
+    """With a replacement of HEAD that has the same files, the worktree looks as if it were committed."""
+    head = call(place, "rev-parse", "HEAD")
+    call(place, "add", "--all")
+    same = call(place, "commit-tree", call(place, "write-tree"), "-m", "the same files")
+    call(repo, "replace", head, same)
+    item = git.to_trash(place, place.parent / ".trash", stamp="1", delete_branch=False)
+
+    ref = git.empty_trashed(item)
+    call(repo, "replace", "-d", head)
+
+    assert call(repo, "show", f"{ref}:new.txt") == "new"
+
+
+def test_saving_does_not_write_through_a_planted_symbolic_ref(repo: Path, place: Path) -> None:
+    before = call(repo, "rev-parse", "main")
+    call(repo, "symbolic-ref", "refs/fleet/trash/side/1", "refs/heads/main")
+    item = git.to_trash(place, place.parent / ".trash", stamp="1", delete_branch=False)
+
+    ref = git.empty_trashed(item)
+
+    assert call(repo, "rev-parse", "main") == before
+    assert call(repo, "show", f"{ref}:new.txt") == "new"
+
+
+def test_deleting_a_branch_deletes_none_that_it_stands_for(repo: Path, place: Path) -> None:
+    """`git update-ref -d` deletes what a symbolic ref leads to: the main branch, while it is checked out."""
+    before = call(repo, "rev-parse", "main")
+    call(repo, "symbolic-ref", "refs/heads/side", "refs/heads/main")
+
+    item = git.to_trash(place, place.parent / ".trash", stamp="1", delete_branch=True, branch="side")
+    assert call(repo, "rev-parse", "main") == before
+
+    git.from_trash(item.path)
+    assert call(place, "rev-parse", "HEAD") == before
+
+
+def test_an_entry_that_names_another_folder_does_not_make_a_worktree_a_copy(repo: Path, place: Path) -> None:
+    """The kill was refused with the advice to remove the worktree, the work in it included."""
+    (place / "sub").mkdir()
+    shutil.copy(place / ".git", place / "sub" / ".git")
+    (repo / ".git" / "worktrees" / "side" / "gitdir").write_text(f"{place}/sub/.git\n")
+
+    item = git.to_trash(
+        place, place.parent / ".trash", stamp="1", delete_branch=False, git_dir=repo / ".git", mark="-id"
+    )
+
+    assert (item.path / "new.txt").exists()
+    assert git.from_trash(item.path).branch == "side"
+    assert git.status(git.place_of(repo / ".git", place))
+
+
+@pytest.mark.parametrize("what", ["a file", "a link to another repository"])
+def test_what_is_put_in_place_of_an_entry_is_neither_followed_nor_in_the_way(
+    repo: Path, place: Path, tmp_path: Path, what: str
+) -> None:
+    """Through the link, a kill would have detached the HEAD of the other repository."""
+    made, other = repo / ".git" / "worktrees" / "side", make(tmp_path / "other")
+    worktree(repo, "next", tmp_path / "trees" / "next")
+    made.rename(tmp_path / "moved")
+    if what == "a file":
+        made.write_text("in the way\n")
+    else:
+        made.symlink_to(other / ".git")
+        assert git.link_problem(repo / ".git", place) == "its entry in the repository was changed"
+        assert not git.relink(repo / ".git", place)
+    bin_ = place.parent / ".trash"
+
+    item = git.to_trash(
+        place, bin_, stamp="1", delete_branch=False, branch="side", git_dir=repo / ".git", mark="side"
+    )
+    git.empty_trashed(git.to_trash(tmp_path / "trees" / "next", bin_, stamp="1", delete_branch=False))
+    ref = git.empty_trashed(item)
+
+    assert call(repo, "show", f"{ref}:new.txt") == "new"
+    assert call(other, "symbolic-ref", "HEAD") == "refs/heads/main"
+    git.prune(git.discover(repo), dry_run=False)
+    assert call(other, "status", "--porcelain") == ""
+
+
+def test_an_entry_that_becomes_a_link_in_the_trash_is_not_followed(
+    repo: Path, place: Path, tmp_path: Path
+) -> None:
+    made, other = repo / ".git" / "worktrees" / "side", make(tmp_path / "other")
+    item = git.to_trash(place, place.parent / ".trash", stamp="1", delete_branch=False, branch="side")
+    shutil.rmtree(made)
+    made.symlink_to(other / ".git")
+
+    git.from_trash(item.path)
+
+    assert call(other, "symbolic-ref", "HEAD") == "refs/heads/main"
+    assert (place / "new.txt").exists()
+    assert git.status(git.place_of(repo / ".git", place))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import random
+import shlex
 import shutil
 import socket
 import stat
@@ -20,6 +21,7 @@ import pytest
 
 from fleet_tui import git, models
 from fleet_tui.errors import FleetError, Refused
+from fleet_tui.git import survey
 from tests.git import repositories
 from tests.git.repositories import call, commit, make, worktree
 from tests.other_user import NOBODY, as_nobody
@@ -618,3 +620,21 @@ def test_what_could_not_be_deleted_is_saved_and_deleted_later(repo: Path, shared
         subprocess.run(["chattr", "-i", str(left)], check=True)
     assert git.empty_trashed(kept) == kept.saved
     assert list(item.path.parent.iterdir()) == [git.archive_of(item.path)]
+
+
+@pytest.mark.parametrize("kind", ["pipe", "unreadable"])
+def test_a_command_that_is_suggested_for_a_path_cannot_be_more_than_one(
+    repo: Path, place: Path, kind: str
+) -> None:
+    folder = place / "x; touch pwned; #\n$(touch pwned)"
+    folder.mkdir()
+    if kind == "pipe":
+        os.mkfifo(folder / ".gitignore")
+        bad = folder / ".gitignore"
+    else:
+        bad = folder / "socket"
+        bad.write_text("")
+    found = survey.survey(place) if kind == "pipe" else None
+    hint = found.obstacles[0].hint if found else survey._unreadable(str(bad), bad.lstat(), "why").hint
+
+    assert shlex.split(hint.removeprefix("run: "))[-1] == str(bad)

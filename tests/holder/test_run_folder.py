@@ -14,10 +14,16 @@ from pathlib import Path
 
 import pytest
 
-from fleet_tui.holder.event_log import EventLog, read_events
+from fleet_tui.holder import keeper
+from fleet_tui.holder.event_log import READ_MOST, EventLog, read_events, read_last_events
+from fleet_tui.holder.frames import Frames
 from fleet_tui.holder.lock import is_held, take_lock, trying_lock
+from fleet_tui.holder.prompts.prompt import Prompt
+from fleet_tui.holder.prompts.record import PromptRecord
 from fleet_tui.holder.run_folder import (
+    FINAL_FRAME,
     RECORD_SIZE,
+    SETUP_LOG,
     Exit,
     ExitRecord,
     Holder,
@@ -26,8 +32,15 @@ from fleet_tui.holder.run_folder import (
     read_record,
     write_record,
 )
+from fleet_tui.holder.server.screen_log import ScreenLog
+from fleet_tui.holder.session import final_view
 from fleet_tui.holder.stop_requests import StopRequest, read_stop, request_stop
+from fleet_tui.holder.transcript import segments
+from fleet_tui.holder.transcript.follow import last_lines
+from fleet_tui.holder.transcript.lines import LogWriter
+from fleet_tui.holder.transcript.segments import Transcript
 from fleet_tui.system import processes
+from fleet_tui.terminal.emulator import Screen
 from tests.system.small_disks import fill, small_disk
 
 
@@ -362,3 +375,98 @@ def test_a_record_of_an_end_with_a_value_that_no_holder_writes_is_invalid(
     write_record(folder / "exit.json", Exit(**{"cause": "exited", "at": 1.0, **values}))  # type: ignore[arg-type] # a test's own values
 
     assert read_exit(folder) is None
+
+
+# ── what an agent writes there ──────────────────────────────────────────────────────────────────────────────────
+
+
+def test_events_behind_a_huge_hole_are_reached_without_reading_it_at_once(folder: Path) -> None:
+    """A file of 40 GB that takes no disk space made every command fail for want of memory."""
+    EventLog(folder).append("bell", 1.0)
+    offset, _ = read_events(folder, 0)
+    _make_huge(folder / "events.jsonl")
+
+    further, nothing = read_events(folder, offset)
+
+    assert offset < further <= offset + READ_MOST
+    assert nothing == []
+    EventLog(folder).append("bell", 2.0)
+    assert [event["at"] for event in read_last_events(folder)] == [2.0]
+
+
+def test_a_backlog_is_read_in_parts_and_no_event_is_left_out(folder: Path) -> None:
+    line = json.dumps({"seq": 1, "at": 1.0, "kind": "title", "data": {"text": "x" * 1000}}) + "\n"
+    count = READ_MOST // len(line) + 100
+    (folder / "events.jsonl").write_text(line * count)
+
+    offset, first = read_events(folder, 0)
+    _, second = read_events(folder, offset)
+
+    assert (len(first) < count, len(first) + len(second)) == (True, count)
+
+
+def _make_huge(path: Path) -> None:
+    path.touch()
+    os.truncate(path, 40 << 30)
+
+
+IN_THE_WAY: dict[str, Callable[[Path], object]] = {
+    **PUT_THERE,
+    "a link": lambda path: path.symlink_to(path.with_name("precious")),
+    "a file with a huge hole": _make_huge,
+}
+
+
+@pytest.fixture
+def precious(folder: Path) -> Iterator[Path]:
+    """A file of the user that a link leads to."""
+    file = folder / "precious"
+    file.write_text("unchanged\n")
+    yield file
+    assert file.read_text() == "unchanged\n"
+
+
+@pytest.mark.parametrize("what", [what for what in IN_THE_WAY if what != "a file with a huge hole"])
+def test_holders_neither_wait_for_nor_follow_what_an_agent_has_put_there(
+    folder: Path, precious: Path, what: str
+) -> None:
+    """A link would have an agent's output written wherever the agent wants."""
+    names = ("events.jsonl", "prompts.jsonl", "lines.log", "sizes.jsonl", f"out.{8:020}.log", FINAL_FRAME)
+    for name in names:
+        IN_THE_WAY[what](folder / name)
+    screen = Screen(20, 3)
+
+    EventLog(folder).append("bell", 1.0)
+    PromptRecord(folder).write(Prompt("p", "text", is_now=False))
+    LogWriter(folder).append(["line"])
+    output = Transcript(folder, segment=8)
+    output.resized(20, 3)
+    output.write(b"12345678rm -rf ~")
+    ScreenLog(folder, screen).write_end(Frames(screen))
+
+    assert output.lost == 8
+
+
+@pytest.mark.parametrize("what", IN_THE_WAY)
+def test_nothing_that_an_agent_puts_there_blocks_or_breaks_a_reader(
+    folder: Path, precious: Path, what: str
+) -> None:
+    for name in ("prompts.jsonl", "sizes.jsonl", FINAL_FRAME, "lines.log", f"out.{0:020}.log", SETUP_LOG):
+        IN_THE_WAY[what](folder / name)
+
+    assert PromptRecord(folder).read() == {}
+    assert segments.list_sizes(folder) == []
+    assert final_view(folder) is None
+    assert keeper._setup_failure(folder, ("make",)) == ""
+    if what != "a file with a huge hole":
+        assert last_lines(folder, 5) == []
+        assert segments.read(folder, 0, 10) == (0, b"")
+
+
+@pytest.mark.parametrize("text", [b"failed 99 1\n", b"failed x 1\n", b"run 99\n", b"\xff", b"", b"\n"])
+def test_a_forged_progress_of_the_setup_does_not_keep_an_end_from_being_recorded(
+    folder: Path, text: bytes
+) -> None:
+    (folder / SETUP_LOG).write_bytes(text)
+
+    assert keeper._setup_failure(folder, ("make",)) == ""

@@ -9,7 +9,8 @@ import signal
 import sqlite3
 import subprocess
 import sys
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -18,6 +19,7 @@ import pytest
 from fleet_tui import paths
 from fleet_tui.fleet import Fleet
 from fleet_tui.holder.lock import is_held
+from fleet_tui.holder.run_folder import Exit, write_record
 from fleet_tui.holder.stop_requests import StopRequest, has_unread_requests, request_pipe, request_stop
 from fleet_tui.lifecycle import ending
 from fleet_tui.models import Agent, Status
@@ -253,6 +255,44 @@ def test_an_agent_whose_lock_was_deleted_with_its_folder_is_ended(fleet: Fleet, 
 
     assert processes_of(one) == []
     assert not is_alive(one.keeper_pid or 0)
+
+
+def _folder_for_lock(agent: Agent) -> None:
+    paths.lock(agent.id).unlink()
+    paths.lock(agent.id).mkdir()
+
+
+def _forged_end(agent: Agent) -> None:
+    paths.lock(agent.id).unlink()
+    write_record(paths.run(agent.id, agent.run) / "exit.json", Exit("exited", time.time(), code=0))
+
+
+def _lock_moved_away(agent: Agent) -> None:
+    paths.lock(agent.id).rename(paths.agent(agent.id) / "other")
+    write_record(paths.run(agent.id, agent.run) / "exit.json", Exit("exited", time.time(), code=0))
+
+
+def _pipe_for_lock_and_no_record(agent: Agent) -> None:
+    paths.lock(agent.id).unlink()
+    os.mkfifo(paths.lock(agent.id))
+    (paths.run(agent.id, agent.run) / "holder.json").unlink()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "way", [_folder_for_lock, _forged_end, _lock_moved_away, _pipe_for_lock_and_no_record]
+)
+def test_an_agent_that_hides_that_it_runs_is_ended(
+    fleet: Fleet, tmp_path: Path, way: Callable[[Agent], None]
+) -> None:
+    """Nothing in its own folder, where an agent can write, keeps its processes alive after a kill."""
+    one = fleet.create("one", profile=program(tmp_path, "echoes"))
+    way(one)
+
+    killed = fleet.kill([fleet.find("one")], grace=0.2)
+
+    assert ([kept.agent.name for kept in killed], processes_of(one)) == (["one"], [])
+    wait_until(lambda: not is_alive(one.keeper_pid or 0), "the keeper's end")
 
 
 @contextlib.contextmanager

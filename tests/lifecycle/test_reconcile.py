@@ -402,3 +402,19 @@ def test_a_file_of_an_agent_that_is_nested_too_deeply_keeps_no_other_from_being_
 
     with closing(Store(paths.store())) as anew:
         assert "b" in [agent.name for agent in restore(anew)]
+
+
+def test_an_agent_does_not_report_what_became_of_the_prompts_of_another(store: Store) -> None:
+    mine, other = add(store, "a"), add(store, "b")
+    with store.transaction():
+        for agent in (mine, other):
+            store.receipts.put(f"to-{agent.name}", agent.id, "do it", "queued", "", 1.0)
+    for prompt in ("to-a", "to-b"):
+        EventLog(folder(mine)).append("receipt", 2.0, prompt=prompt, state="answered", reason="")
+    lock = take_lock(paths.lock(mine.id)), take_lock(paths.lock(other.id))
+
+    reconcile(store)
+
+    assert [store.receipts.get(prompt).state for prompt in ("to-a", "to-b")] == ["answered", "queued"]
+    for descriptor in lock:
+        os.close(descriptor or 0)

@@ -122,8 +122,8 @@ def test_receipts_advance_and_unknown_ones_are_ignored(store: Store) -> None:
     add(store, agent("a"))
     with store.transaction():
         store.receipts.put("r1", "id-a", "do it", "queued", "", 1.0)
-        store.receipts.advance("r1", "typed", "", 2.0)
-        store.receipts.advance("of another store", "typed", "", 2.0)
+        store.receipts.advance("r1", "id-a", "typed", "", 2.0)
+        store.receipts.advance("of another store", "id-a", "typed", "", 2.0)
 
     with closing(sqlite3.connect(store.path)) as db:
         assert db.execute("select id, state from receipt").fetchall() == [("r1", "typed")]

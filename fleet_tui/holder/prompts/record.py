@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from fleet_tui.holder.prompts.prompt import Prompt, PromptStep
-from fleet_tui.holder.run_folder import PROMPTS_FILE
+from fleet_tui.holder.run_folder import PROMPTS_FILE, PROMPTS_MOST
 from fleet_tui.models import ReceiptState
+from fleet_tui.system import files
 
 
 class PromptRecord:
@@ -26,10 +27,10 @@ class PromptRecord:
         return PromptStep(receipt=prompt.receipt())
 
     def write(self, prompt: Prompt) -> None:
-        """Append the prompt; on a full disk it is left out."""
+        """Append the prompt; left out on a full disk, or if an agent has put something else in the file's place."""
         line = json.dumps(_as_plain(prompt))
         try:
-            descriptor = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+            descriptor = files.open_regular(self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
         except OSError:
             return
         try:
@@ -52,7 +53,7 @@ class PromptRecord:
 
     def _lines(self) -> Iterator[Prompt]:
         try:
-            lines = self._path.read_bytes().splitlines()
+            lines = files.read(self._path, limit=PROMPTS_MOST).splitlines()
         except OSError:
             return
         for line in lines:

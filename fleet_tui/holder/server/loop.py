@@ -18,7 +18,7 @@ from typing import NoReturn
 
 from fleet_tui.holder import wire
 from fleet_tui.holder.control import BEAT, DRAINED, EXITED, RECORDED, ControlMessage, ControlSocket
-from fleet_tui.holder.event_log import EventLog, read_events
+from fleet_tui.holder.event_log import EventLog, read_last_events
 from fleet_tui.holder.foreground import Foreground
 from fleet_tui.holder.interaction import Interaction
 from fleet_tui.holder.prompts.reasons import PROGRAM_ENDED, STOPPED
@@ -62,7 +62,7 @@ class Server:
             spec, self._pty, self._display, self._transcript, self._log, self._interaction
         )
         self._clients = Clients(self._selector, spec.socket, self._requests.take, self._requests.left)
-        earlier = read_events(folder, 0)[1] if restarted else []
+        earlier = read_last_events(folder) if restarted else []
         self._foreground = Foreground(master, reporter=last_logged(earlier, "reporter", "group"))
         self._notes = Notes(
             self._events, earlier, self._interaction, self._foreground, self._clients.broadcast

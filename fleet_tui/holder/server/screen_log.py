@@ -1,15 +1,16 @@
-"""The screen's log: lines that scrolled away or settled go to lines.log, the last screen also to final.frame."""
+"""The screen's log: lines that scrolled away or settled go to lines.log, the last screen also to a file of its own."""
 
 from __future__ import annotations
 
 import contextlib
-import os
 import time
 from pathlib import Path
 
 from fleet_tui.holder.frames import Frames, Viewer
+from fleet_tui.holder.run_folder import FINAL_FRAME
 from fleet_tui.holder.transcript.lines import LogPlace, LogWriter
 from fleet_tui.holder.transcript.settled import SettledLines
+from fleet_tui.system import files
 from fleet_tui.terminal.emulator import Screen
 
 LINES_SECONDS = 0.1
@@ -59,9 +60,4 @@ class ScreenLog:
         frames.look()
         with contextlib.suppress(OSError):
             data = b"".join(frames.full(Viewer(kind="reader")))
-            path = self._folder / "final.frame"
-            descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-            try:
-                os.write(descriptor, data)
-            finally:
-                os.close(descriptor)
+            files.replace(self._folder / FINAL_FRAME, data)

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from fleet_tui.holder.transcript.lines import LINES_FILE, OLD_LINES_FILE, LogPlace
+from fleet_tui.system import files
 
 _CHUNK = 64 * 1024
 
@@ -165,7 +166,7 @@ def _backwards(handle: int, count: int, end: int | None = None) -> tuple[list[by
 
 def _open_to_read(path: Path) -> int:
     try:
-        return os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        return files.open_regular(path, os.O_RDONLY)
     except OSError:
         return -1
 

@@ -8,9 +8,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TypeAlias
 
+from fleet_tui.system import files
+
 LINES_FILE, OLD_LINES_FILE = "lines.log", "lines.1.log"
 MIB = 1024 * 1024
-_APPEND = os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
+_APPEND = os.O_RDWR | os.O_CREAT | os.O_APPEND
 
 LogPlace: TypeAlias = tuple[int, int]
 """An inode and an offset in it: lines.log is renamed when it is full."""
@@ -80,7 +82,7 @@ class LogWriter:
     def _open(self) -> None:
         if self._handle >= 0:
             return
-        self._handle = os.open(self._path, os.O_RDWR | _APPEND, 0o600)
+        self._handle = files.open_regular(self._path, _APPEND)
         self._size = os.fstat(self._handle).st_size
         self._is_cut = self._size > 0 and os.pread(self._handle, 1, self._size - 1) != b"\n"
 

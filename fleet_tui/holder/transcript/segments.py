@@ -21,7 +21,7 @@ RETRY_SECONDS = 1.0
 _CHUNK = 64 * 1024
 _SIZES_LIMIT = 64 * 1024
 _SEGMENT = re.compile(r"out\.(\d{20})\.log")
-_APPEND = os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
+_APPEND = os.O_WRONLY | os.O_CREAT | os.O_APPEND
 
 
 class Segment(NamedTuple):
@@ -132,7 +132,7 @@ class Transcript:
                 # Left by a failure: it marks the start of a gap and moves with the end.
                 empty.path.rename(path)
                 self._kept.pop()
-            self._handle = os.open(path, os.O_WRONLY | _APPEND, 0o600)
+            self._handle = files.open_regular(path, _APPEND)
         except OSError:
             self._fail()
             return False
@@ -145,7 +145,7 @@ class Transcript:
 
     def _reopen(self, last: Segment) -> None:
         try:
-            self._handle = os.open(last.path, os.O_WRONLY | _APPEND, 0o600)
+            self._handle = files.open_regular(last.path, _APPEND)
         except OSError:
             self._fail()
 
@@ -177,7 +177,7 @@ def list_segments(folder: Path) -> list[Segment]:
 def list_sizes(folder: Path) -> list[Size]:
     """The terminal's sizes, oldest first; lines that a full disk cut short are skipped."""
     try:
-        lines = (folder / "sizes.jsonl").read_bytes().split(b"\n")
+        lines = files.read(folder / "sizes.jsonl").split(b"\n")
     except OSError:
         return []
     found = []
@@ -252,7 +252,7 @@ class TranscriptReader:
             if gapless and base > self.offset:
                 return False
             try:
-                handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+                handle = files.open_regular(path, os.O_RDONLY)
             except OSError:  # dropped meanwhile
                 continue
             self.close()
@@ -283,7 +283,7 @@ def _as_json(size: Size) -> bytes:
 
 
 def _append(path: Path, data: bytes) -> None:
-    handle = os.open(path, os.O_WRONLY | _APPEND, 0o600)
+    handle = files.open_regular(path, _APPEND)
     try:
         os.write(handle, data)
     finally:
