@@ -113,7 +113,7 @@ def test_keys_act_on_no_agent_that_a_filter_or_a_folded_batch_hides() -> None:
     assert there.targets == []
 
 
-def test_nobody_looks_at_a_selected_agent_that_is_hidden() -> None:
+def test_a_selected_agent_that_is_hidden_is_not_looked_at() -> None:
     there = view()
     assert there.looked_at == {there.selected}
     there.filter("no agent is called this")
