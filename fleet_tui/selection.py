@@ -132,7 +132,7 @@ def _elsewhere(pattern: str, agents: Sequence[Agent], others: Sequence[Agent]) -
         if agent.status is not Status.KILLED:
             return f"{agent.name} belongs to {agent.project}: go there"
     if found:
-        return f"{found[0].name} is in the trash; restore it with: fleet undo {found[0].name}"
+        return f"{found[0].name} was killed; to restore it, run: fleet undo {found[0].name}"
     return _near(pattern, agents)
 
 
