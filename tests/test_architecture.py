@@ -80,6 +80,7 @@ def test_every_room_has_tests_and_every_folder_of_tests_a_room() -> None:
     assert folders_of(TESTS) - NO_ROOMS == folders_of(PACKAGE)
 
 
+@pytest.mark.slow
 def test_every_python_that_is_started_ignores_the_modules_of_its_folder() -> None:
     """Without -P, a file json.py in a repository would run instead of Python's own."""
     found = [

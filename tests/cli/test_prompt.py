@@ -343,6 +343,7 @@ def test_a_wrong_status_is_saved_as_a_test_takes_it(cli: Cli, pool: AgentPool) -
 # ── agents of other projects ──
 
 
+@pytest.mark.slow
 def test_a_prompt_to_an_agent_of_another_project_says_so(
     cli: Cli, pool: AgentPool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

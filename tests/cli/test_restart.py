@@ -36,6 +36,7 @@ def test_restart_begins_anew_from_the_first_prompt_in_the_same_worktree(cli: Cli
     assert cli("restart", "-f", "fix").code == 3
 
 
+@pytest.mark.slow
 def test_an_agent_that_cannot_be_restarted_does_not_keep_others_from_it(cli: Cli, fleet: Fleet) -> None:
     cli.ok("multi", "gone:x", "other:x")
     shutil.rmtree(fleet.find("gone").worktree)

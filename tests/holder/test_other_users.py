@@ -91,6 +91,7 @@ def test_another_user_who_reaches_a_holder_learns_nothing(pool: AgentPool) -> No
         assert wait_for_screen(session, lambda view: bool(view.lines), seconds=10)
 
 
+@pytest.mark.slow
 @needs_root
 def test_a_holder_that_another_user_imitates_gets_no_keys(pool: AgentPool, public: Path) -> None:
     agent = pool.take(together=3)

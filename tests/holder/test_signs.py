@@ -315,6 +315,7 @@ def test_a_turn_reported_only_by_its_hook_is_over_after_a_while() -> None:
     assert judge.calm_at == 0.0
 
 
+@pytest.mark.slow
 def test_a_question_is_later_than_what_was_printed_before_it_also_if_both_are_read_at_once(
     tmp_path: Path,
 ) -> None:

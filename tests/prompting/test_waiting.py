@@ -18,6 +18,7 @@ __all__ = ["module_pool", "pool"]
 NONE = PromptSummary()
 
 
+@pytest.mark.slow
 def test_a_holder_announces_a_status_at_once_and_output_is_no_news(pool: AgentPool) -> None:
     agent = reporting(pool)
     noisy = pool.take("shell", "while :; do echo $((n += 1)); sleep 0.01; done", together=1)

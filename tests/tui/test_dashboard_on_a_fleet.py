@@ -309,6 +309,7 @@ def test_typing_reaches_the_agent_the_leave_chord_comes_back_and_leaving_the_das
     assert fleet.find(agent.id).status is not Status.LOST
 
 
+@pytest.mark.slow
 def test_a_terminal_that_closes_takes_no_open_form_with_it(fleet: Fleet, repository: Path) -> None:
     async def write_and_lose_the_terminal() -> None:
         async with opened(repository) as driven:

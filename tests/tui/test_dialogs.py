@@ -330,6 +330,7 @@ def test_long_lines_of_a_log_are_folded_searched_and_left_with_a_key_that_the_fo
     run_dashboard(go, size=(80, 24))
 
 
+@pytest.mark.slow
 def test_the_part_of_a_long_line_that_is_read_stays_when_the_log_grows() -> None:
     async def go(app: StageApp, pilot: Pilot[None]) -> None:
         logs = app.worker.known["logs"] = [" ".join(map(str, range(1000)))]

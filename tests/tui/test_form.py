@@ -323,6 +323,7 @@ def test_profiles_are_filtered_by_typing_and_those_hidden_still_count() -> None:
     run_dashboard(go)
 
 
+@pytest.mark.slow
 def test_a_profile_that_counts_is_named_when_it_is_scrolled_out_of_view() -> None:
     async def go(app: StageApp, pilot: Pilot[None]) -> None:
         app.worker.known["project_info"] = MANY

@@ -308,6 +308,7 @@ def test_copy_mode_finds_selects_and_copies(tmp_path: Path, monkeypatch: pytest.
         play(monkeypatch, tmp_path, [holder.agent], acts)
 
 
+@pytest.mark.slow
 def test_paging_shows_no_empty_rows_below_the_screen_and_nothing_where_there_is_no_past(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
