@@ -266,14 +266,15 @@ def test_a_system_error_for_one_agent_does_not_keep_others_from_being_killed(poo
     fleet, stuck, other = pool.fleet, pool.take(), pool.take()
     fleet.stop([stuck], grace=0.2)
     entry = pool.project / ".git" / "worktrees" / Path(stuck.worktree).name
-    (entry / "locked").mkdir()
+    in_the_way = entry / f"locked.fleet-{os.getpid()}"
+    in_the_way.mkdir()
 
     with pytest.raises(FleetError, match=f"^{stuck.name}: .*locked.*; killed: {other.name} ") as refused:
         fleet.kill([stuck, other], grace=0.2)
 
     assert refused.value.hint == "check space and permissions"
     assert fleet.find(other.name).status is Status.KILLED
-    (entry / "locked").rmdir()
+    in_the_way.rmdir()
     fleet.kill([stuck])
 
 
