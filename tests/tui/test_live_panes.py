@@ -73,6 +73,8 @@ class User:
         self.terminal = terminal
         self.random = randomness
         self.done: list[str] = []
+        self.size = driven.dashboard.size
+        """Of the terminal; the dashboard may not be laid out for it yet."""
         self._words = 0
 
     async def press(self, *keys: str) -> None:
@@ -81,7 +83,7 @@ class User:
             await asyncio.sleep(self.random.choice((0, 0.005, 0.03)))
 
     def resize(self) -> None:
-        size = Size(*self.random.choice(SIZES))
+        self.size = size = Size(*self.random.choice(SIZES))
         self.driven.app.post_message(events.Resize(size, size))
 
     async def close_dialogs(self) -> None:
@@ -168,6 +170,8 @@ class User:
     async def check_typing(self) -> None:
         """Text typed into the selected pane must appear on it soon."""
         dashboard = self.driven.dashboard
+        # In a terminal that becomes too small meanwhile, no keys are taken.
+        await self._until(lambda: dashboard.size != self.size, "size")
         agent = dashboard.view.agent
         # With all panes pinned, the selected agent may have none.
         if agent is None or agent not in [pane.agent for pane in self.visible()]:
