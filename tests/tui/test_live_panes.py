@@ -23,6 +23,7 @@ from fleet_tui.fleet import Fleet
 from fleet_tui.models import Agent, Status
 from fleet_tui.tui.panes.grid import PaneGrid
 from fleet_tui.tui.panes.pane import Pane
+from fleet_tui.tui.widgets.welcome import LEAST
 from tests.tui.keyboard import key_event
 from tests.tui.running_dashboard import Driven, drive, opened
 
@@ -171,7 +172,10 @@ class User:
         """Text typed into the selected pane must appear on it soon."""
         dashboard = self.driven.dashboard
         # In a terminal that becomes too small meanwhile, no keys are taken.
-        await self._until(lambda: dashboard.size != self.size, "size")
+        is_small = self.size.width < LEAST[0] or self.size.height < LEAST[1]
+        await self._until(
+            lambda: dashboard.size != self.size or dashboard.has_class("small") != is_small, "size"
+        )
         agent = dashboard.view.agent
         # With all panes pinned, the selected agent may have none.
         if agent is None or agent not in [pane.agent for pane in self.visible()]:
@@ -182,7 +186,8 @@ class User:
         await self._until(lambda: dashboard.view.typing != agent.id, "typing")
         await self.press(*word, "enter")
         pane = self.pane_of(agent)
-        await self._until(lambda: f"got {word}" not in text_of(pane), "keys")
+        # Its new layout may still be pending.
+        await self._until(lambda: pane in self.visible() and f"got {word}" not in text_of(pane), "keys")
         await self.press("ctrl+q")
         await self._until(lambda: bool(dashboard.view.typing), "the list")
 
