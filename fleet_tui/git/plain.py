@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import os
 import subprocess
-import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
@@ -22,13 +21,12 @@ from fleet_tui.fast_dataclasses import dataclass
 from fleet_tui.git.entries import linked, read_line, remove_tree, write
 from fleet_tui.git.program import (
     SAFE_OPTIONS,
-    GitCancelled,
     GitFailed,
     lines,
     output,
     printed,
     safe_environment,
-    start,
+    start_for,
 )
 
 _KEPT = frozenset(
@@ -104,7 +102,6 @@ def run_plain(
 
     Raises GitFailed on a timeout.
     """
-    deadline = time.monotonic() + seconds
     settings = _settings_of(place)
     view = _view(place.git_dir, settings.formats)
     environment = {
@@ -124,18 +121,8 @@ def run_plain(
     for number, (key, value) in enumerate(settings.kept):
         environment |= {f"GIT_CONFIG_KEY_{number}": key, f"GIT_CONFIG_VALUE_{number}": value}
     where = place.work_tree if place.work_tree.is_dir() else place.own
-    try:
-        return start(
-            ["git", "-C", str(where), *SAFE_OPTIONS, *arguments],
-            environment | dict(variables or {}),
-            stdin=stdin,
-            is_unwanted=lambda: time.monotonic() > deadline,
-        )
-    except GitCancelled:
-        raise GitFailed(
-            f"git timed out on {place.work_tree} after {seconds:.0f} seconds",
-            hint="run git status there",
-        ) from None
+    command = ["git", "-C", str(where), *SAFE_OPTIONS, *arguments]
+    return start_for(seconds, place.work_tree, command, environment | dict(variables or {}), stdin=stdin)
 
 
 def plain_output(

@@ -102,21 +102,9 @@ def run(
     command = ["git", "-C", str(where), *options, *arguments]
     if trusted:
         return start(command, environment, stdin=stdin, keep_open=keep_open, is_unwanted=is_unwanted)
-    deadline = time.monotonic() + SECONDS
-    try:
-        return start(
-            command,
-            environment,
-            stdin=stdin,
-            keep_open=keep_open,
-            is_unwanted=lambda: time.monotonic() > deadline or (is_unwanted is not None and is_unwanted()),
-        )
-    except GitCancelled:
-        if time.monotonic() <= deadline:
-            raise
-        raise GitFailed(
-            f"git timed out in {where} after {SECONDS:.0f} seconds", hint="run git status there"
-        ) from None
+    return start_for(
+        SECONDS, where, command, environment, stdin=stdin, keep_open=keep_open, is_unwanted=is_unwanted
+    )
 
 
 def _trusted_environment() -> dict[str, str]:
@@ -132,6 +120,34 @@ def safe_environment() -> dict[str, str]:
         if not key.startswith("GIT_") or _HARMLESS_VARIABLES.fullmatch(key)
     }
     return kept | {"LC_ALL": "C", "GIT_TERMINAL_PROMPT": "0", "GIT_OPTIONAL_LOCKS": "0", **SAFE_VARIABLES}
+
+
+def start_for(
+    seconds: float,
+    where: Path,
+    command: Sequence[str],
+    environment: Mapping[str, str],
+    *,
+    stdin: str = "",
+    keep_open: Sequence[int] = (),
+    is_unwanted: Callable[[], bool] | None = None,
+) -> subprocess.CompletedProcess[str]:
+    """As `start`, for a limited time; GitFailed on a timeout says that it was on `where`."""
+    deadline = time.monotonic() + seconds
+    try:
+        return start(
+            command,
+            environment,
+            stdin=stdin,
+            keep_open=keep_open,
+            is_unwanted=lambda: time.monotonic() > deadline or (is_unwanted is not None and is_unwanted()),
+        )
+    except GitCancelled:
+        if time.monotonic() <= deadline:
+            raise
+        raise GitFailed(
+            f"git timed out on {where} after {seconds:.0f} seconds", hint="run git status there"
+        ) from None
 
 
 def start(
