@@ -10,13 +10,13 @@ import contextlib
 import errno
 import os
 import stat
-import time
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fleet_tui.errors import FleetError, NotFound, Refused
 from fleet_tui.fast_dataclasses import dataclass
+from fleet_tui.system import files
 
 if TYPE_CHECKING:
     from fleet_tui.models import Agent
@@ -191,7 +191,7 @@ def relink(git_dir: Path, worktree: Path, mark: str = "") -> bool:
     if worktree.is_symlink() or not is_entry(made) or (link.is_dir() and not link.is_symlink()):
         return False
     for name in _in_the_way(str(made.folder)):
-        set_aside(made.folder / name)
+        files.set_aside(made.folder / name)
     connect(made, worktree)
     return True
 
@@ -265,19 +265,8 @@ def write(path: Path, text: str) -> None:
     try:
         draft.replace(path)
     except IsADirectoryError:
-        set_aside(path)
+        files.set_aside(path)
         draft.replace(path)
-
-
-def set_aside(path: Path) -> None:
-    """Rename what is in the place of one of git's files: not ours to delete, unless it is only a link.
-
-    Git would follow a link that stayed beside the entries, and prune what it leads to.
-    """
-    if path.is_symlink():
-        path.unlink()
-        return
-    path.rename(path.with_name(f"{path.name}.replaced-{time.time_ns()}"))
 
 
 def rename_folder(old: Path, new: Path) -> None:

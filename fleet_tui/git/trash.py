@@ -27,7 +27,6 @@ from fleet_tui.git.entries import (
     read_line,
     real,
     rename_folder,
-    set_aside,
     write,
 )
 from fleet_tui.git.head import is_readable, read_head, set_head
@@ -44,6 +43,7 @@ from fleet_tui.git.trash_records import (
     repository_gone,
     write_record,
 )
+from fleet_tui.system import files
 
 LOCK_REASON = "in the fleet's trash"
 
@@ -136,7 +136,7 @@ def _entry(
     elif not is_readable(admin):
         # Out of the way first: git, which is asked for the branch, reads the HEAD of every entry.
         if os.path.lexists(admin.folder / "HEAD"):
-            set_aside(admin.folder / "HEAD")
+            files.set_aside(admin.folder / "HEAD")
         write(admin.folder / "HEAD", f"{_head_for(admin.git_dir, branch)}\n")
     is_recorded = recorded is not None and recorded.name == worktree.name
     if not is_recorded and is_copy(worktree, admin):

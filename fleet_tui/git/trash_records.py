@@ -9,7 +9,7 @@ from pathlib import Path
 
 from fleet_tui.errors import FleetError, NotFound, Refused
 from fleet_tui.fast_dataclasses import asdict, dataclass, known, replace
-from fleet_tui.git.entries import WorktreeEntry, admin_of, connect, is_entry, real, set_aside, write
+from fleet_tui.git.entries import WorktreeEntry, admin_of, connect, is_entry, real, write
 from fleet_tui.git.head import read_head
 from fleet_tui.git.program import output
 from fleet_tui.system import files
@@ -165,7 +165,7 @@ def named_entry(item: TrashedWorktree) -> WorktreeEntry:
 
 def remake(admin: WorktreeEntry, worktree: Path, head: str) -> None:
     if os.path.lexists(admin.folder):
-        set_aside(admin.folder)
+        files.set_aside(admin.folder)
     admin.folder.mkdir(parents=True)
     write(admin.folder / "HEAD", f"{head}\n")
     write(admin.folder / "commondir", "../..\n")

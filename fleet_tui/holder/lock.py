@@ -10,6 +10,8 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+from fleet_tui.system import files
+
 
 def take_lock(path: Path, *, seconds: float = 0.0) -> int | None:
     """Take the agent's lock and return its descriptor, or None while another process holds it.
@@ -18,7 +20,7 @@ def take_lock(path: Path, *, seconds: float = 0.0) -> int | None:
     """
     if path.is_dir() and not path.is_symlink():
         # Only an agent can have put a folder there; its keeper has lost the lock, and is found by its open file.
-        path.rename(path.with_name(f"{path.name}.replaced-{time.time_ns()}"))
+        files.set_aside(path)
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     deadline = time.monotonic() + seconds
     while not _flock(descriptor, fcntl.LOCK_EX):

@@ -1,4 +1,4 @@
-"""Reads small files of unknown origin, and replaces private files in one step.
+"""Reads small files of unknown origin, sets aside what is in the place of a file, and replaces private files in one step.
 
 A repository can hold a FIFO, a link to /dev/zero or a file of any size in the place of a configuration file. `read`
 accepts only a regular file of limited size, and opening it never blocks. With `inside`, the file must also lie in that
@@ -12,6 +12,7 @@ import errno
 import itertools
 import os
 import stat
+import time
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -53,6 +54,17 @@ def open_regular(file: Path | str, flags: int) -> int:
         os.close(descriptor)
         raise OSError(errno.EINVAL, "it is not a regular file", os.fspath(file))
     return descriptor
+
+
+def set_aside(path: Path) -> None:
+    """Rename what an agent has put in the place of a file: not ours to delete, unless it is only a link.
+
+    Git would follow a link that stayed beside the entries of worktrees, and prune what it leads to.
+    """
+    if path.is_symlink():
+        path.unlink()
+        return
+    path.rename(path.with_name(f"{path.name}.replaced-{time.time_ns()}"))
 
 
 def check_inside(file: Path, folder: Path) -> None:
