@@ -254,6 +254,15 @@ MANY = replace(
 """A place with more profiles than fit into a low form."""
 
 
+async def open_many(app: StageApp, pilot: Pilot[None]) -> ProfileMix:
+    """Open the fan-out form with ten profiles."""
+    app.worker.known["project_info"] = MANY
+    await pilot.press("f")
+    mix = app.screen.query_one(ProfileMix)
+    await until(pilot, lambda: len(mix.found) == 10)
+    return mix
+
+
 def rows_of(app: StageApp) -> list[str]:
     mix = app.screen.query_one(ProfileMix)
     return ["".join(text for text, _ in line).rstrip() for line in mix.lines(mix.size.width, mix.size.height)]
@@ -262,10 +271,7 @@ def rows_of(app: StageApp) -> list[str]:
 @pytest.mark.parametrize("size", [pytest.param((120, 40), marks=pytest.mark.slow), (80, 24)])
 def test_the_fan_out_form_has_every_profile_and_says_how_to_install_one(size: tuple[int, int]) -> None:
     async def go(app: StageApp, pilot: Pilot[None]) -> None:
-        app.worker.known["project_info"] = MANY
-        await pilot.press("f")
-        mix = app.screen.query_one(ProfileMix)
-        await until(pilot, lambda: len(mix.found) == 10)
+        mix = await open_many(app, pilot)
         assert [one.name for one in mix.found][:2] == ["agentb", "agenta"], "the default comes first"
         mix.focus()
         await pilot.press(*["down"] * 9)
@@ -326,10 +332,7 @@ def test_profiles_are_filtered_by_typing_and_those_hidden_still_count() -> None:
 @pytest.mark.slow
 def test_a_profile_that_counts_is_named_when_it_is_scrolled_out_of_view() -> None:
     async def go(app: StageApp, pilot: Pilot[None]) -> None:
-        app.worker.known["project_info"] = MANY
-        await pilot.press("f")
-        mix = app.screen.query_one(ProfileMix)
-        await until(pilot, lambda: len(mix.found) == 10)
+        mix = await open_many(app, pilot)
         mix.focus()
         await pilot.press(*["down"] * 9, "2")
         assert "also agentb 3  ▴" in rows_of(app)[0]
@@ -341,10 +344,7 @@ def test_a_profile_that_counts_is_named_when_it_is_scrolled_out_of_view() -> Non
 
 def test_many_profiles_that_count_out_of_view_leave_room_for_the_filter_and_the_arrows() -> None:
     async def go(app: StageApp, pilot: Pilot[None]) -> None:
-        app.worker.known["project_info"] = MANY
-        await pilot.press("f")
-        mix = app.screen.query_one(ProfileMix)
-        await until(pilot, lambda: len(mix.found) == 10)
+        mix = await open_many(app, pilot)
         mix.focus()
         for one in mix.found:
             mix.set(one.name, 10)

@@ -8,7 +8,7 @@ from fleet_tui.fleet.profiles import AgentProgram
 from fleet_tui.fleet.project_info import ProjectInfo
 from fleet_tui.tui.dialogs.picker import Picker, PickerField, PickerRows
 from fleet_tui.tui.widgets.fields import Input
-from fleet_tui.tui.widgets.lines import Line, clean, fit
+from fleet_tui.tui.widgets.lines import Line, clean, column, fit
 
 SHELL = "shell"
 NAME_WIDTH = 16
@@ -85,8 +85,7 @@ class ProfileRows(PickerRows[AgentProgram]):
         sign = ("✓ ", f"success{ground}") if item.path else ("– ", f"faint{ground}")
         line: Line = (
             ("▌" if is_chosen else " ", f"bar{ground}"), sign,
-            *fit(((clean(item.name), f"bold{ground}"),), NAME_WIDTH - 1, fill=ground.strip()),
-            (" ", ground.strip()),
+            *column(((clean(item.name), f"bold{ground}"),), NAME_WIDTH, fill=ground.strip()),
             (how_to_install(item) or clean(says), f"muted{ground}"),
         )  # fmt: skip
         return tuple((text, role or f"foreground{ground}") for text, role in fit(line, width))

@@ -11,7 +11,7 @@ from textual.message import Message
 from fleet_tui.fleet.profiles import AgentProgram
 from fleet_tui.quantities import counted
 from fleet_tui.tui.dialogs.profile_field import how_to_install
-from fleet_tui.tui.widgets.lines import Line, LineView, both_ends, clean, cut_line, fit, length
+from fleet_tui.tui.widgets.lines import Line, LineView, both_ends, clean, column, cut_line, fit, length
 from fleet_tui.tui.widgets.stepper import Digits, step_of, stepper_line
 
 BAR = 6
@@ -103,7 +103,9 @@ class ProfileMix(LineView, can_focus=True):
         room = max(1, height - HEAD_LINES)
         self._top = max(0, min(self._top, len(found) - room))
         shown = found[self._top : self._top + room]
-        rows = [self._row(one, place, width) for place, one in enumerate(shown, self._top)]
+        widest = max((cell_len(_shown(one)) for one in self._profiles), default=0)
+        names = min(MOST_NAME_WIDTH, max(NAME_WIDTH, widest)) + 3
+        rows = [self._row(one, place, names, width) for place, one in enumerate(shown, self._top)]
         if not found:
             rows = [((" no profile matches", "muted"),)]
         return [self._head(found, room, width), *rows]
@@ -124,18 +126,15 @@ class ProfileMix(LineView, can_focus=True):
         arrows: Line = ((f"  {more}" if also else more, "muted"),)
         return both_ends(said, (*cut_line(((also, ""),), width - length(arrows) - 1), *arrows), width)
 
-    def _row(self, program: AgentProgram, place: int, width: int) -> Line:
+    def _row(self, program: AgentProgram, place: int, names: int, width: int) -> Line:
         is_here = self.has_focus and place == self._selected
         number = self._counts.get(program.name, 0)
-        widest = max(cell_len(_shown(one)) for one in self._profiles)
-        wide = min(MOST_NAME_WIDTH, max(NAME_WIDTH, widest))
         note = how_to_install(program)
         bar = min(number, BAR)
         return fit(
             (
                 *stepper_line(number, is_here=is_here),
-                *fit(((f"  {_shown(program)}", "bold" if is_here else "" if number else "muted"),), wide + 2),
-                (" ", ""),
+                *column(((f"  {_shown(program)}", "bold" if is_here else "" if number else "muted"),), names),
                 ("■" * bar, "accent"),
                 ("·" * (BAR - bar), "faint"),
                 (f"  {note}" if note else "", "warning" if number else "muted"),

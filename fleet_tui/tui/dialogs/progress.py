@@ -12,7 +12,7 @@ from textual.widget import Widget
 from fleet_tui.models import Agent, FleetState, Status
 from fleet_tui.tui.dialogs.dialog import Dialog
 from fleet_tui.tui.widgets.frame import Frame
-from fleet_tui.tui.widgets.lines import Line, LineView, TextPart, both_ends, clean, fit, keys, length
+from fleet_tui.tui.widgets.lines import Line, LineView, TextPart, both_ends, clean, column, fit, keys, length
 from fleet_tui.tui.widgets.statuses import MOVING
 from fleet_tui.tui.worker_protocol import LaunchStep
 
@@ -204,7 +204,7 @@ class ProgressDialog(Dialog[bool]):
     def _line(self, track: Track, names: int, head: int, step_width: int, width: int) -> Line:
         profile = clean(track.agent.profile.rsplit("/", 1)[-1])
         name = fit(((clean(track.agent.name), "bold"),), names)
-        who = (*fit((*name, (f"  {profile}", "muted")), head - 1), (" ", ""))
+        who = column((*name, (f"  {profile}", "muted")), head)
         note = clean(track.note)
         if track.place == FAILED:
             return fit((*who, ("✗ failed  ", "error"), (note, "")), width)

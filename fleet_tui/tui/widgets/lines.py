@@ -118,6 +118,11 @@ def fit(line: Sequence[TextPart], width: int, *, right: bool = False, fill: str 
     return (*kept, (" " * room, fill)) if room > 0 else tuple(kept)
 
 
+def column(line: Sequence[TextPart], width: int, *, fill: str = "") -> Line:
+    """Fit the line to that many cells; the last one stays blank, so that the next column is not touched."""
+    return (*fit(line, width - 1, fill=fill), (" ", fill))
+
+
 def cut_line(line: Sequence[TextPart], width: int) -> Line:
     """Cut the line to at most that many cells, with an ellipsis."""
     return fit(line, min(width, length(line)))

@@ -172,14 +172,10 @@ def lines_of(notification: Notification, width: int, most: int) -> list[Line]:
     words: Line = ((title, f"bold {role}"), ("  ", "")) if title else ()
     short: Line = (*bar, *words, (" ".join(message.split()), ""))
     if most == 1 or ("\n" not in message and length(short) <= width):
-        return [_cut(short, width)]
+        return [cut_line(short, width)]
     # Of a long message at least one line is shown.
     found = [(line, f"bold {role}") for line in wrap(title, room, most - 1 if message else most) if title]
     for paragraph in message.split("\n"):
         free = most - len(found)
         found += [(line, "") for line in wrap(paragraph, room, free)] if free > 0 else []
-    return [_cut((*bar, part), width) for part in found]
-
-
-def _cut(line: Line, width: int) -> Line:
-    return cut_line(line, width)
+    return [cut_line((*bar, part), width) for part in found]

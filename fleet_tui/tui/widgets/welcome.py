@@ -6,7 +6,7 @@ import textwrap
 from collections.abc import Sequence
 
 from fleet_tui.fleet.project_info import ProjectInfo
-from fleet_tui.tui.widgets.lines import CHIP_HERE, Line, LineView, clean, fit
+from fleet_tui.tui.widgets.lines import CHIP_HERE, Line, LineView, clean, column, fit
 
 WIDTH = 68
 LEAST = (30, 10)
@@ -129,8 +129,7 @@ def _fact(is_there: bool, name: str, says: str, command: str = "") -> Line:
     return (
         sign,
         (" ", ""),
-        *fit(((clean(name), ""),), 10),
-        (" ", ""),
+        *column(((clean(name), ""),), 11),
         (clean(says), "muted"),
         (f" {clean(command)}" if command else "", ""),
     )
