@@ -45,6 +45,7 @@ MODULES = {
     "logs": "show",
     "attach": "show",
     "why": "show",
+    "diff": "review",
     "path": "worktree",
     "shell": "worktree",
     "prompt": "prompt",

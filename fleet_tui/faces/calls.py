@@ -167,6 +167,18 @@ VERBS: tuple[Verb, ...] = (
         {"cli": Offer("move", names={"agents": "words from_batch", "batch": "words"}), "dashboard": Offer("move")},
         remote=True,
     ),
+    # Review.
+    Verb("review.diff", {"cli": Offer("diff", names=_NAME), "dashboard": "fleet diff shows it"}, reads=True),
+    Verb(
+        "review.patch",
+        {"cli": Offer("diff", names=_NAME, left_out={"files": "git apply --include selects files"}), "dashboard": "the review screen shows hunks"},
+        reads=True,
+    ),
+    Verb(
+        "review.stat",
+        {"cli": Offer("diff --stat", names=_NAME, left_out={"width": "it is the terminal's"}), "dashboard": "the review screen counts lines beside each file"},
+        reads=True,
+    ),
     # The trash.
     Verb("trash.agents", {"cli": Offer("trash"), "dashboard": "undo restores the last kill"}, reads=True),
     Verb("trash.find", {"cli": Offer("undo", names={"name": "agent"}), "dashboard": _CHOSEN}, reads=True),

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from fleet_tui.lifecycle.trash import KillResult
     from fleet_tui.permissions.decision_log import LoggedDecision
     from fleet_tui.prompting.why import StatusExplanation
+    from fleet_tui.work import Diff
 
 JsonRecord = dict[str, Any]
 
@@ -37,6 +38,33 @@ class AgentDetails:
     spending: Spending | None = None
     prompts: PromptSummary = PromptSummary()
     worktree_problem: str = ""
+
+
+def diff_record(diff: Diff) -> JsonRecord:
+    """What an agent has changed, without the lines."""
+    return {
+        "agent": diff.agent,
+        "against": diff.against,
+        "old": diff.old,
+        "new": diff.new,
+        "added": diff.added,
+        "removed": diff.removed,
+        "left_out": list(diff.left_out),
+        "files": [
+            {
+                "path": one.path,
+                "kind": one.kind,
+                "old_path": one.old_path or None,
+                "old_mode": one.old_mode or None,
+                "new_mode": one.new_mode or None,
+                "added": one.added,
+                "removed": one.removed,
+                "is_binary": one.is_binary,
+                "is_uncommitted": one.is_uncommitted,
+            }
+            for one in diff.files
+        ],
+    }
 
 
 def agent_record(details: AgentDetails) -> JsonRecord:

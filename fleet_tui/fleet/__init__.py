@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from fleet_tui.fleet.profiles import ProfileVerbs
     from fleet_tui.fleet.project_info import ProjectInfo
     from fleet_tui.fleet.prompts import PromptVerbs
+    from fleet_tui.fleet.review import ReviewVerbs
     from fleet_tui.fleet.settings import SettingsVerbs
     from fleet_tui.fleet.trash import TrashVerbs
     from fleet_tui.fleet.trust import TrustVerbs
@@ -85,6 +86,12 @@ class Fleet(FleetReader):
         from fleet_tui.fleet.profiles import ProfileVerbs
 
         return ProfileVerbs(self)
+
+    @functools.cached_property
+    def review(self) -> ReviewVerbs:
+        from fleet_tui.fleet.review import ReviewVerbs
+
+        return ReviewVerbs(self)
 
     # ── the project here ────────────────────────────────────────────────────────────────────────────────────────
 

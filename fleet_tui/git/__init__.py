@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from fleet_tui.git.archive import archive_of, archives
     from fleet_tui.git.changes import ChangeKind, DiffStat, FileChange, diff_stat, ignored, status
     from fleet_tui.git.creation import WorktreePlan, add, plan, plan_many, roll_back_add
+    from fleet_tui.git.diffs import changed_files, commit_of, fork_point, patch, stat_text
     from fleet_tui.git.emptying import (
         empty_trashed,
         how_to_restore,
@@ -23,7 +24,8 @@ if TYPE_CHECKING:
     )
     from fleet_tui.git.entries import WorktreeChanged, link_problem, link_problems, lock, relink, unlock
     from fleet_tui.git.ignore_patterns import IgnorePattern
-    from fleet_tui.git.plain import GitPlaces, place_at, place_of
+    from fleet_tui.git.merging import MergeResult, merge_pairs
+    from fleet_tui.git.plain import GitPlaces, place_at, place_of, run_plain
     from fleet_tui.git.program import GitCancelled, GitFailed
     from fleet_tui.git.repository import (
         Repository,
@@ -37,6 +39,8 @@ if TYPE_CHECKING:
         repair,
         worktrees,
     )
+    from fleet_tui.git.scratch import ScratchObjects, scratch_objects
+    from fleet_tui.git.snapshot import Snapshot, take_snapshot
     from fleet_tui.git.startpoints import start_point, start_points, tree_size
     from fleet_tui.git.trash import RestoredWorktree, from_trash, to_trash
     from fleet_tui.git.trash_records import TrashedWorktree, find_trashed, restore_record, trashed
@@ -47,12 +51,16 @@ MODULES = {
     "archive": "archive_of archives",
     "changes": "ChangeKind DiffStat FileChange diff_stat ignored status",
     "creation": "WorktreePlan add plan plan_many roll_back_add",
+    "diffs": "changed_files commit_of fork_point patch stat_text",
     "emptying": "trash_contents empty_trashed how_to_restore is_half_deleted saved_refs",
     "entries": "WorktreeChanged link_problem link_problems lock relink unlock",
     "ignore_patterns": "IgnorePattern",
-    "plain": "GitPlaces place_at place_of",
+    "merging": "MergeResult merge_pairs",
+    "plain": "GitPlaces place_at place_of run_plain",
     "program": "GitFailed GitCancelled",
     "repository": "Repository Worktree ensure_repository branch_names discover init moved_to prune repair worktrees",
+    "scratch": "ScratchObjects scratch_objects",
+    "snapshot": "Snapshot take_snapshot",
     "startpoints": "start_point start_points tree_size",
     "trash": "RestoredWorktree from_trash to_trash",
     "trash_records": "TrashedWorktree find_trashed restore_record trashed",

@@ -186,6 +186,10 @@ def _recover(path: Path) -> _Recovered:
         # A restored agent's events are imported again, so drop the old journal lines.
         [line for line in old.journal if line["seq"] is None or line["agent"] not in again],
         [spent for spent in old.spending if spent["agent"] in rows],
+        {
+            table: [row for row in kept if row.get("agent", "") in {"", *rows}]
+            for table, kept in old.work.items()
+        },
         old.journal_end,
     )
     names = sorted(rows[one][0].name for one in restored)

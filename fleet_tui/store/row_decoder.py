@@ -7,6 +7,7 @@ place of a text, or JSON that does not parse. A row is accepted as a whole or no
 from __future__ import annotations
 
 import contextlib
+import functools
 import json
 import sqlite3
 from collections.abc import Callable, Mapping, Sequence
@@ -56,6 +57,33 @@ _SPENDING: dict[str, ColumnKind] = {
     "context_tokens": "maybe int", "context_limit": "maybe int", "model": "text", "at": "time", "cost_before": "real",
     "sources": "text",
 }  # fmt: skip
+WORK_TABLES: dict[str, dict[str, ColumnKind]] = {
+    "reviewed_file": {"agent": "text", "path": "text", "content": "text", "at": "time"},
+    "review_comment": {
+        "id": "text", "agent": "text", "path": "text", "side": "text", "first": "int", "last": "int", "quoted": "text",
+        "text": "text", "created_at": "time", "round": "int", "sent_at": "maybe time", "receipt": "text",
+        "handled_at": "maybe time",
+    },
+    "check_run": {
+        "id": "text", "agent": "text", "command": "text", "tree": "text", "onto": "text", "state": "text",
+        "started_at": "time", "ended_at": "maybe time", "exit_code": "maybe int", "summary": "text",
+    },
+    "checkpoint": {
+        "agent": "text", "number": "int", "commit_id": "text", "tree": "text", "kind": "text", "at": "time",
+        "note": "text", "turn": "int", "restored": "int",
+    },
+    "landing": {
+        "id": "text", "project": "path", "agent": "text", "into_name": "text", "strategy": "text", "old": "text",
+        "new": "text", "head": "text", "state": "text", "at": "time", "message": "text", "reason": "text",
+        "undone_at": "maybe time",
+    },
+    "pull_request": {
+        "agent": "text", "url": "text", "number": "int", "state": "text", "checks": "text", "review": "text",
+        "rounds": "int", "at": "time",
+    },
+    "spare": {"path": "path", "project": "path", "base": "text", "made_at": "time"},
+}  # fmt: skip
+"""The columns of the tables about the work of agents, whose rows are copied as they are when a store is rebuilt."""
 
 _STATUSES = frozenset(Status)
 _DECODE = json.JSONDecoder().decode
@@ -145,6 +173,11 @@ def spending(row: StoredRow) -> dict[str, Any]:
     return values
 
 
+def work_row(table: str, row: StoredRow) -> dict[str, Any]:
+    """Decode a row of one of WORK_TABLES; JSON stays text."""
+    return _checked(row, WORK_TABLES[table])
+
+
 def fits_journal(event: Mapping[str, Any]) -> bool:
     """Whether a holder's event fits the journal. The agent can write to the event log, too, so it may hold anything."""
     return (
@@ -193,6 +226,7 @@ DECODERS: dict[str, Callable[[sqlite3.Row], Any]] = {
     "receipt": receipt,
     "journal": journal_line,
     "spending": spending,
+    **{table: functools.partial(work_row, table) for table in WORK_TABLES},
 }
 """The tables, each after those that it refers to."""
 

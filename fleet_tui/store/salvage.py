@@ -28,6 +28,8 @@ class StoreContents:
     receipts: list[Receipt] = field(default_factory=list)
     journal: list[dict[str, Any]] = field(default_factory=list)
     spending: list[dict[str, Any]] = field(default_factory=list)
+    work: Mapping[str, list[dict[str, Any]]] = field(default_factory=dict)
+    """The rows of the tables about the work of agents, by table."""
     journal_end: int = 0
     """The number of the last line of the journal: readers remember it, and the next one has to be higher."""
     unreadable: frozenset[str] = frozenset()
@@ -62,6 +64,7 @@ def salvage(path: Path) -> StoreContents:
     is_whole = "journal" not in unreadable
     return StoreContents(
         read["project"], read["batch"], read["agent"], read["receipt"], lines, read["spending"],
+        {table: read[table] for table in row_decoder.WORK_TABLES},
         # No store has as many lines as seconds have passed since 1970.
         max((line["id"] for line in lines), default=0) if is_whole else int(time.time()),
         frozenset(unreadable), damaged,
@@ -80,6 +83,7 @@ def fill(store: Store, contents: StoreContents) -> None:
         "receipt": [_columns(receipt, receipts.COLUMNS) for receipt in contents.receipts],
         "journal": contents.journal,
         "spending": contents.spending,
+        **contents.work,
     }
     for table, values in rows.items():
         for row in values:

@@ -12,7 +12,7 @@ import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
 
-VERSION = 3
+VERSION = 4
 """What this program writes: the number of the last file. A constant, because opening a store must not list a folder."""
 FOLDER = Path(__file__).with_name("migrations")
 

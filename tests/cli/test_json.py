@@ -173,7 +173,7 @@ AGENT_COMMANDS = (
     "list", "status", "wait", "path", "rename", "move", "restart", "create", "fanout", "multi", "stop", "revive", "fork", "kill", "undo", "trash", "trash --empty",
     "trash --prune-branches",
 )  # fmt: skip
-TALK_COMMANDS = ("peek", "logs", "why", "prompt", "queue", "answer", "approvals", "approvals try")
+TALK_COMMANDS = ("diff", "peek", "logs", "why", "prompt", "queue", "answer", "approvals", "approvals try")
 OTHER_COMMANDS = (
     "config", "config --validate", "trust", "trust --list", "untrust", "profiles", "profiles check", "keys",
     "keys explain", "doctor",
@@ -229,6 +229,8 @@ def test_commands_that_talk_to_agents_print_what_was_said(
     log = LoggedDecision(time.time(), agent.id, "Bash", "ls", "allow", "rule", "why", "on")
     paths.approvals().write_text(json.dumps({name: getattr(log, name) for name in log.__slots__}) + "\n")
 
+    (Path(agent.worktree) / "new.txt").write_text("one line\n")
+    assert [one["path"] for one in ask("diff", agent.name)["files"]] == ["new.txt"]
     assert any(line.strip() for line in ask("peek", agent.name)["lines"])
     assert len(ask("logs", agent.name, "-n", "1")["lines"]) == 1
     assert "--follow" in cli("logs", agent.name, "-f", "--json").complaint

@@ -29,10 +29,10 @@ from tests.cli.commands import Cli, all_commands, cli, project
 
 __all__ = ["cli", "module_pool", "pool", "project"]
 
-FAMILIES = ("prompts", "trash", "worktrees", "settings", "trust", "permissions", "profiles")
+FAMILIES = ("prompts", "trash", "worktrees", "settings", "trust", "permissions", "profiles", "review")
 SOURCE = Path(fleet_tui.__file__).parent
 OF_FACE = (
-    "as_json", "yes", "force", "watch", "grouped", "show_origin", "fix", "repair", "count", "lines", "color", "short", "everywhere",
+    "as_json", "yes", "force", "watch", "grouped", "show_origin", "fix", "repair", "count", "lines", "color", "short", "everywhere", "stat", "name_only",
 )  # fmt: skip
 """Options that say how a command prints or asks, and are no parameter of a verb."""
 

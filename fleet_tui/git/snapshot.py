@@ -1,0 +1,112 @@
+"""The files of a worktree as one tree, uncommitted ones included, without touching its index, HEAD or files.
+
+Git works on an index of its own in the scratch folder, which is kept, so that the next snapshot reads only what has
+changed. No program that a configuration names is run: a changed file with a filter (Git LFS) is taken as it is on the
+disk. What a tree cannot hold is left out: other repositories, and what submodules have not committed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from fleet_tui.fast_dataclasses import dataclass
+from fleet_tui.git.plain import GitPlaces, plain_output
+from fleet_tui.git.program import GitFailed
+from fleet_tui.git.rescue import PLAIN
+from fleet_tui.git.scratch import ScratchObjects
+
+LARGE = 50 << 20
+"""Bytes of an untracked file that is left out: hashing one of 200 MB takes 20 seconds."""
+SECONDS = 300.0
+_STATUS = (
+    *("status", "--porcelain=v2", "-z", "--no-renames", "--untracked-files=all", "--ignore-submodules=dirty"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """A worktree's files at one moment."""
+
+    tree: str
+    left_out: tuple[str, ...] = ()
+    """Untracked files that are too large, and other repositories; these end with a slash."""
+
+
+def take_snapshot(place: GitPlaces, scratch: ScratchObjects, key: str) -> Snapshot:
+    """The tree of a worktree's files, written to the scratch objects. `key` names the worktree's index there."""
+    index = scratch.index(key)
+    with _exclusive(index):
+        if index.exists():
+            try:
+                return _snapshot(place, scratch.variables, index)
+            except GitFailed:
+                # The repository may have dropped an object that this index names.
+                index.unlink(missing_ok=True)
+        _copy_index(place, scratch.variables, index)
+        return _snapshot(place, scratch.variables, index)
+
+
+def _copy_index(place: GitPlaces, objects: Mapping[str, str], index: Path) -> None:
+    import shutil
+
+    own = place.own / "index"
+    draft = index.with_name(f"{index.name}.new")
+    draft.unlink(missing_ok=True)
+    if own.is_file():
+        # With its time: git checks the content of files that are not older than the index.
+        shutil.copy2(own, draft)
+    else:
+        variables = {**objects, "GIT_INDEX_FILE": str(draft)}
+        plain_output(place, "read-tree", "HEAD", variables=variables)
+    draft.replace(index)
+
+
+def _snapshot(place: GitPlaces, objects: Mapping[str, str], index: Path) -> Snapshot:
+    variables = {**objects, "GIT_INDEX_FILE": str(index)}
+
+    def git(*arguments: str, stdin: str = "") -> str:
+        return plain_output(place, *PLAIN, *arguments, variables=variables, stdin=stdin, seconds=SECONDS)
+
+    changed, left_out = _changed(git(*_STATUS), place.work_tree)
+    if changed:
+        # Not `add`: it would look through the whole work tree once more.
+        git("update-index", "--add", "--remove", "-z", "--stdin", stdin="\0".join(changed) + "\0")
+    return Snapshot(git("write-tree").strip(), tuple(left_out))
+
+
+def _changed(status: str, folder: Path) -> tuple[list[str], list[str]]:
+    """The files that differ from the index, and those that are left out."""
+    changed: list[str] = []
+    left_out: list[str] = []
+    for entry in status.split("\0"):
+        kind, _, rest = entry.partition(" ")
+        if kind == "1" and rest[1] != ".":
+            changed.append(rest.split(" ", 7)[7])
+        elif kind == "u":
+            changed.append(rest.split(" ", 9)[9])
+        elif kind == "?":
+            (left_out if rest.endswith("/") or _is_large(folder / rest) else changed).append(rest)
+    return changed, left_out
+
+
+def _is_large(path: Path) -> bool:
+    try:
+        return path.lstat().st_size > LARGE
+    except OSError:
+        return False
+
+
+@contextlib.contextmanager
+def _exclusive(index: Path) -> Iterator[None]:
+    descriptor = os.open(f"{index}.use", os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        # Of a git that was killed: the lock above says that none is at work.
+        Path(f"{index}.lock").unlink(missing_ok=True)
+        yield
+    finally:
+        os.close(descriptor)

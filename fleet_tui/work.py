@@ -1,0 +1,295 @@
+"""Nouns of what agents have made: changed files, hunks, comments, checks, conflicts, checkpoints, landings.
+
+Pure data, as in `models`, which has the agents themselves. A *tree* is a git tree: all files of a worktree at one
+moment, uncommitted ones included.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Literal
+
+from fleet_tui.fast_dataclasses import dataclass
+
+DiffKind = Literal["added", "modified", "deleted", "renamed", "mode changed", "type changed"]
+Side = Literal["old", "new"]
+
+
+@dataclass(frozen=True, slots=True)
+class ChangedFile:
+    """One file that differs between two trees."""
+
+    path: str
+    kind: DiffKind
+    old_path: str = ""
+    """Its path before; empty unless it was renamed."""
+    old_mode: str = ""
+    """As git writes it: 100644. Empty for an added file."""
+    new_mode: str = ""
+    """Empty for a deleted file."""
+    old_blob: str = ""
+    """The object with its content before; empty for an added file."""
+    new_blob: str = ""
+    added: int = 0
+    """Lines."""
+    removed: int = 0
+    is_binary: bool = False
+    is_uncommitted: bool = False
+    """Its content on the disk is in no commit of the agent."""
+
+
+@dataclass(frozen=True, slots=True)
+class Diff:
+    """What an agent has changed since a commit, or how one agent's files differ from another's."""
+
+    agent: str
+    """The id."""
+    against: str
+    """What it is compared with, in a user's words: a branch, a commit, an agent."""
+    old: str
+    """The commit or tree before."""
+    new: str
+    """The tree of the agent's files now."""
+    files: tuple[ChangedFile, ...]
+    left_out: tuple[str, ...] = ()
+    """Untracked files that are too large to be read."""
+
+    @property
+    def added(self) -> int:
+        return sum(one.added for one in self.files)
+
+    @property
+    def removed(self) -> int:
+        return sum(one.removed for one in self.files)
+
+
+@dataclass(frozen=True, slots=True)
+class DiffLine:
+    """One line of a hunk."""
+
+    sign: Literal[" ", "-", "+"]
+    text: str
+    """Without its end of line."""
+    old: int = 0
+    """Its number in the old file; 0 for an added line."""
+    new: int = 0
+    has_no_end: bool = False
+    """It is the last line of its file, and no newline ends it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Hunk:
+    """Lines that changed, with the unchanged ones around them."""
+
+    old_start: int
+    old_count: int
+    new_start: int
+    new_count: int
+    heading: str
+    """The function or class that git names for it."""
+    lines: tuple[DiffLine, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ReviewComment:
+    """What the user wrote on lines of an agent's work."""
+
+    id: str
+    agent: str
+    path: str
+    side: Side
+    first: int
+    """The first line that it is about, in the file of its side."""
+    last: int
+    quoted: tuple[str, ...]
+    """Those lines as they were."""
+    text: str
+    created_at: float
+    round: int = 0
+    """Comments are sent in rounds; 0 is not sent yet."""
+    sent_at: float | None = None
+    receipt: str = ""
+    """Of the prompt that it was sent with."""
+    handled_at: float | None = None
+    """When the lines were first seen changed after it was sent."""
+
+
+class CheckState(StrEnum):
+    """How a run of the project's check ended, or that it has not."""
+
+    WAITING = "waiting"
+    """For other checks to end."""
+    RUNNING = "running"
+    PASSED = "passed"
+    FAILED = "failed"
+    """The command ended with another code than 0."""
+    TIMED_OUT = "timed out"
+    NOT_STARTED = "not started"
+    """The command could not be started."""
+    CANCELLED = "cancelled"
+
+
+@dataclass(frozen=True, slots=True)
+class CheckRun:
+    """One run of the project's check command on an agent's work."""
+
+    id: str
+    agent: str
+    command: str
+    tree: str
+    """The files that it ran on."""
+    onto: str
+    """The commit that they were merged with first; empty if it ran in the agent's worktree."""
+    state: CheckState
+    started_at: float
+    ended_at: float | None = None
+    exit_code: int | None = None
+    summary: str = ""
+    """What it printed at its end: "214 passed, 3 skipped"."""
+
+    @property
+    def is_green(self) -> bool:
+        return self.state is CheckState.PASSED
+
+
+ConflictKind = Literal[
+    "both changed", "both added", "deleted here", "deleted there", "renamed both ways", "binary", "mode",
+    "submodule", "file and folder", "other",
+]  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class ConflictPlace:
+    """Lines of one file that both sides changed."""
+
+    first: int
+    """Lines of this side's file."""
+    last: int
+    function: str = ""
+    before: tuple[str, ...] = ()
+    """The lines that both started from."""
+    ours: tuple[str, ...] = ()
+    theirs: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ConflictingFile:
+    """A file that two sides cannot merge."""
+
+    path: str
+    kind: ConflictKind
+    places: tuple[ConflictPlace, ...] = ()
+    message: str = ""
+    """Git's own words."""
+
+
+@dataclass(frozen=True, slots=True)
+class Conflict:
+    """Two agents, or an agent and its base branch, whose work does not merge."""
+
+    agent: str
+    """The id."""
+    other: str
+    """The other agent's id; empty for the base branch."""
+    base: str
+    """The name of the branch both would land on."""
+    files: tuple[str, ...]
+    since: float
+
+
+class CheckpointKind(StrEnum):
+    """Why a checkpoint was made."""
+
+    START = "start"
+    """The commit that the agent started from; not stored."""
+    TURN = "turn"
+    """A turn has changed files."""
+    NAMED = "named"
+    """The user asked for it."""
+    SAVED = "saved"
+    """What was there before a restore, or before a landing."""
+    RESTORED = "restored"
+    """The worktree was brought back to an earlier checkpoint."""
+
+
+@dataclass(frozen=True, slots=True)
+class Checkpoint:
+    """A saved state of a worktree: a commit on a hidden ref."""
+
+    agent: str
+    number: int
+    commit: str
+    tree: str
+    kind: CheckpointKind
+    at: float
+    note: str = ""
+    """The user's words, or the prompt of the turn."""
+    turn: int = 0
+    restored: int = 0
+    """For `restored`: the number of the checkpoint that was brought back."""
+
+
+Strategy = Literal["merge", "squash", "rebase", "pr"]
+STRATEGIES: tuple[Strategy, ...] = ("merge", "squash", "rebase", "pr")
+
+
+class LandingState(StrEnum):
+    """How far a landing got."""
+
+    BEGUN = "begun"
+    LANDED = "landed"
+    PUSHED = "pushed"
+    """Its branch was pushed for a pull request."""
+    FAILED = "failed"
+    """Nothing was changed."""
+    UNDONE = "undone"
+
+
+@dataclass(frozen=True, slots=True)
+class Landing:
+    """An agent's work brought onto a branch of its repository."""
+
+    id: str
+    project: str
+    agent: str
+    into: str
+    """The branch."""
+    strategy: Strategy
+    old: str
+    """The branch's commit before."""
+    new: str
+    """Its commit after."""
+    head: str
+    """The agent's commit that was landed."""
+    state: LandingState
+    at: float
+    message: str = ""
+    reason: str = ""
+    """Why it failed."""
+    undone_at: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PullRequest:
+    """A pull request of an agent's branch, as last seen."""
+
+    agent: str
+    url: str
+    number: int
+    state: Literal["open", "merged", "closed"]
+    checks: Literal["", "running", "passed", "failed"]
+    review: Literal["", "approved", "changes requested", "commented"]
+    rounds: int
+    """How many times a failed check went back to the agent."""
+    at: float
+
+
+@dataclass(frozen=True, slots=True)
+class SpareWorktree:
+    """A worktree that was made in advance, for the next agent of its project."""
+
+    path: str
+    project: str
+    base: str
+    """The commit that is checked out in it."""
+    made_at: float
