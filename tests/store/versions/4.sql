@@ -134,7 +134,10 @@ CREATE TABLE review_comment (
     side        text not null, 
     first       integer not null,
     last        integer not null,
+    against     text not null default '', 
     quoted      text not null, 
+    before      text not null default '[]', 
+    after       text not null default '[]', 
     text        text not null,
     created_at  real not null,
     round       integer not null default 0,
@@ -142,7 +145,7 @@ CREATE TABLE review_comment (
     receipt     text not null default '',
     handled_at  real
 ) strict;
-INSERT INTO "review_comment" VALUES('c1','id-a','src/a.py','new',3,4,'["one", "two"]','say why',5.0,1,6.0,'p1',NULL);
+INSERT INTO "review_comment" VALUES('c1','id-a','src/a.py','new',3,4,'','["one", "two"]','["above"]','[]','say why',5.0,1,6.0,'p1',NULL);
 CREATE TABLE reviewed_file (
     agent    text not null references agent (id),
     path     text not null,
