@@ -46,6 +46,8 @@ MODULES = {
     "attach": "show",
     "why": "show",
     "diff": "review",
+    "comment": "comments",
+    "comments": "comments",
     "path": "worktree",
     "shell": "worktree",
     "prompt": "prompt",

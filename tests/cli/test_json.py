@@ -173,7 +173,20 @@ AGENT_COMMANDS = (
     "list", "status", "wait", "path", "rename", "move", "restart", "create", "fanout", "multi", "stop", "revive", "fork", "kill", "undo", "trash", "trash --empty",
     "trash --prune-branches",
 )  # fmt: skip
-TALK_COMMANDS = ("diff", "peek", "logs", "why", "prompt", "queue", "answer", "approvals", "approvals try")
+TALK_COMMANDS = (
+    "diff",
+    "comment",
+    "comments",
+    "comments --send",
+    "peek",
+    "logs",
+    "why",
+    "prompt",
+    "queue",
+    "answer",
+    "approvals",
+    "approvals try",
+)
 OTHER_COMMANDS = (
     "config", "config --validate", "trust", "trust --list", "untrust", "profiles", "profiles check", "keys",
     "keys explain", "doctor",
@@ -231,6 +244,11 @@ def test_commands_that_talk_to_agents_print_what_was_said(
 
     (Path(agent.worktree) / "new.txt").write_text("one line\n")
     assert [one["path"] for one in ask("diff", agent.name)["files"]] == ["new.txt"]
+    written = ask("comment", agent.name, "new.txt:1", "say more")
+    assert (written["quoted"], written["is_sent"]) == (["one line"], False)
+    assert [one["id"] for one in ask("comments", agent.name)] == [written["id"]]
+    assert ask("comments", agent.name, "--send", of="comments --send")["state"] == "queued"
+    cli.ok("queue", agent.name, "--cancel", "1")
     assert any(line.strip() for line in ask("peek", agent.name)["lines"])
     assert len(ask("logs", agent.name, "-n", "1")["lines"]) == 1
     assert "--follow" in cli("logs", agent.name, "-f", "--json").complaint
