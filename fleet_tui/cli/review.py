@@ -70,20 +70,22 @@ def diff(
         for line in fleet.review.stat(found, against=against, files=files, width=width).splitlines():
             say(line)
     else:
-        _print(fleet.review.patch(found, against=against, files=files), color=in_color(fleet, color))
+        text = fleet.review.patch(found, against=against, files=files)
+        if color == "always" or sys.stdout.isatty():
+            _show(text, color=in_color(fleet, color))
+        else:
+            # Byte for byte, because other programs read it.
+            sys.stdout.buffer.write(text.encode("utf-8", "surrogateescape"))
+            sys.stdout.buffer.flush()
     # What was shown stays shown if that cannot be recorded.
     with contextlib.suppress(FleetError):
         fleet.mark_seen([found])
 
 
-def _print(patch: str, *, color: bool) -> None:
-    """Print a patch for people on a terminal or in colors, else byte for byte, because other programs read it."""
-    if color or sys.stdout.isatty():
-        for line in _readable(patch, color=color):
-            click.echo(line, color=True)
-        return
-    sys.stdout.buffer.write(patch.encode("utf-8", "surrogateescape"))
-    sys.stdout.buffer.flush()
+def _show(patch: str, *, color: bool) -> None:
+    for line in _readable(patch, color=color):
+        # It is safe already, and click would strip its colors wherever there is no terminal.
+        click.echo(line, color=True)
 
 
 def _readable(patch: str, *, color: bool) -> Iterator[str]:
