@@ -22,7 +22,15 @@ if TYPE_CHECKING:
         saved_refs,
         trash_contents,
     )
-    from fleet_tui.git.entries import WorktreeChanged, link_problem, link_problems, lock, relink, unlock
+    from fleet_tui.git.entries import (
+        WorktreeChanged,
+        link_problem,
+        link_problems,
+        lock,
+        relink,
+        remove_tree,
+        unlock,
+    )
     from fleet_tui.git.ignore_patterns import IgnorePattern
     from fleet_tui.git.merging import MergeResult, merge_pairs
     from fleet_tui.git.plain import GitPlaces, place_at, place_of, run_plain
@@ -53,7 +61,7 @@ MODULES = {
     "creation": "WorktreePlan add plan plan_many roll_back_add",
     "diffs": "changed_files commit_of fork_point patch stat_text",
     "emptying": "trash_contents empty_trashed how_to_restore is_half_deleted saved_refs",
-    "entries": "WorktreeChanged link_problem link_problems lock relink unlock",
+    "entries": "WorktreeChanged link_problem link_problems lock relink remove_tree unlock",
     "ignore_patterns": "IgnorePattern",
     "merging": "MergeResult merge_pairs",
     "plain": "GitPlaces place_at place_of run_plain",
