@@ -54,6 +54,10 @@ COMMANDS: Mapping[str, list[list[str]]] = {
         ["{living}"], ["{ended}", "--stat"], ["{ended}", "--name-only"], ["{living}", "--json"],
         ["{living}", "--against", EVIL], ["{living}", "--stat", "--json"], [EVIL],
     ],
+    "check": [
+        ["{living}"], ["{living}", "--show"], ["{living}", "--show", "--json"], ["{living}", "--output"], ["{living}", "--cancel"],
+        ["{living}", "--show", "--output"], [EVIL],
+    ],
     "path": [["{living}"], ["{ended}"], ["{ended}", "--json"], ["killed"], [EVIL]],
     "shell": [["{ended}"], ["killed"], [EVIL]],
     "peek": [["{living}"], ["{living}", "--json"], ["{ended}"], [EVIL]],

@@ -173,7 +173,19 @@ AGENT_COMMANDS = (
     "list", "status", "wait", "path", "rename", "move", "restart", "create", "fanout", "multi", "stop", "revive", "fork", "kill", "undo", "trash", "trash --empty",
     "trash --prune-branches",
 )  # fmt: skip
-TALK_COMMANDS = ("diff", "peek", "logs", "why", "prompt", "queue", "answer", "approvals", "approvals try")
+TALK_COMMANDS = (
+    "diff",
+    "check",
+    "check --output",
+    "peek",
+    "logs",
+    "why",
+    "prompt",
+    "queue",
+    "answer",
+    "approvals",
+    "approvals try",
+)
 OTHER_COMMANDS = (
     "config", "config --validate", "trust", "trust --list", "untrust", "profiles", "profiles check", "keys",
     "keys explain", "doctor",
@@ -231,6 +243,10 @@ def test_commands_that_talk_to_agents_print_what_was_said(
 
     (Path(agent.worktree) / "new.txt").write_text("one line\n")
     assert [one["path"] for one in ask("diff", agent.name)["files"]] == ["new.txt"]
+    with paths.user_config().open("a") as settings:
+        settings.write('[land]\ncheck = "echo 3 passed in 1s"\n')
+    assert [one["summary"] for one in ask("check", agent.name)] == ["3 passed"]
+    assert ask("check", agent.name, "--output", of="check --output")["lines"] == ["3 passed in 1s"]
     assert any(line.strip() for line in ask("peek", agent.name)["lines"])
     assert len(ask("logs", agent.name, "-n", "1")["lines"]) == 1
     assert "--follow" in cli("logs", agent.name, "-f", "--json").complaint
