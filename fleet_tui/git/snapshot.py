@@ -49,8 +49,8 @@ def snapshot_by(place: GitPlaces, objects: Mapping[str, str], index: Path) -> Sn
     without it, git writes to the repository."""
     if index.exists() and not is_sparse(place):
         try:
-            return _snapshot(place, objects, index)
-        except GitFailed:
+            return _snapshot(place, objects, index, is_known=True)
+        except (GitFailed, _RulesChanged):
             # The repository may have dropped an object that this index names.
             index.unlink(missing_ok=True)
     _copy_index(place, objects, index)
@@ -90,13 +90,21 @@ def _stop_overlooking(place: GitPlaces, objects: Mapping[str, str], index: Path)
         )  # fmt: skip
 
 
-def _snapshot(place: GitPlaces, objects: Mapping[str, str], index: Path) -> Snapshot:
+class _RulesChanged(Exception):
+    """Files that this index has may be ignored by now."""
+
+
+def _snapshot(
+    place: GitPlaces, objects: Mapping[str, str], index: Path, *, is_known: bool = False
+) -> Snapshot:
     variables = {**objects, "GIT_INDEX_FILE": str(index)}
 
     def git(*arguments: str, stdin: str = "") -> str:
         return plain_output(place, *PLAIN, *arguments, variables=variables, stdin=stdin, seconds=SECONDS)
 
     changed, left_out = _changed(git(*_STATUS), place.work_tree)
+    if is_known and any(path.rpartition("/")[2] == ".gitignore" for path in changed):
+        raise _RulesChanged
     if changed:
         # Not `add`: it would look through the whole work tree once more.
         git("update-index", "--add", "--remove", "-z", "--stdin", stdin="\0".join(changed) + "\0")

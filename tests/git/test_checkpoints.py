@@ -58,7 +58,7 @@ def files_of(folder: Path) -> dict[str, object]:
         if name.startswith(".git") and not name.startswith(".gitignore"):
             continue
         if path.is_symlink():
-            found[name] = ("link", os.readlink(path))
+            found[name] = ("link", str(path.readlink()))
         elif path.is_file():
             found[name] = (path.read_bytes(), bool(path.stat().st_mode & 0o100))
     return found
@@ -341,3 +341,16 @@ def test_checkpoints_are_dropped_one_by_one(saver: Saver) -> None:
     git.drop_checkpoints(saver.git_dir, AGENT, [1, 3])
 
     assert [one.number for one in git.checkpoint_commits(saver.git_dir, AGENT)] == [2, 4]
+
+
+def test_a_file_that_is_ignored_by_now_is_no_longer_saved_nor_removed(saver: Saver) -> None:
+    start = saver.save()
+    (saver.folder / "settings").write_text("1")
+    saver.save()
+    (saver.folder / ".gitignore").write_text("settings\n")
+
+    made = saver.save()
+
+    assert call(saver.folder, "ls-tree", "--name-only", made.tree, "settings") == ""
+    saver.bring(start.tree)
+    assert (saver.folder / "settings").read_text() == "1"
