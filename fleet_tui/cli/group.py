@@ -46,6 +46,7 @@ MODULES = {
     "attach": "show",
     "why": "show",
     "diff": "review",
+    "checkpoint": "checkpoint",
     "path": "worktree",
     "shell": "worktree",
     "prompt": "prompt",

@@ -5,7 +5,8 @@ its help text is the method's docstring. `tests/faces/test_faces_agree.py` compa
 commands and with the dashboard's actions: what a face leaves out has its reason here. The dashboard's worker runs
 calls by this table, each under its path. A face that needs no names of its own, such as one over HTTP, derives all of
 its offers from the path, the signature, the docstring and `reads`, and adds a key to `faces` only where it differs.
-The table names methods by their path from a `Fleet` and imports no room, so loading it is cheap.
+The table names methods by their path from a `Fleet` and imports no room, so loading it is cheap. One file, because it
+is one table.
 """
 
 from __future__ import annotations
@@ -179,6 +180,30 @@ VERBS: tuple[Verb, ...] = (
         {"cli": Offer("diff --stat", names=_NAME, left_out={"width": "it is the terminal's"}), "dashboard": "the review screen counts lines beside each file"},
         reads=True,
     ),
+    # Checkpoints.
+    Verb(
+        "checkpoints.make",
+        {"cli": Offer("checkpoint", names=_NAME), "dashboard": "the timeline makes one"},
+    ),
+    Verb("checkpoints.make_after_turn", {"cli": "a holder starts it when a turn ends", "dashboard": "as on the command line"}),
+    Verb("checkpoints.all", {"cli": Offer("checkpoint --list", names=_NAME), "dashboard": "the timeline lists them"}, reads=True),
+    Verb("checkpoints.start", {"cli": Offer("checkpoint --list", names=_NAME), "dashboard": "the timeline shows it"}, reads=True),
+    Verb(
+        "checkpoints.diff",
+        {"cli": Offer("checkpoint --diff", names={**_NAME, "number": "diff"}), "dashboard": "the timeline shows it"},
+        reads=True,
+    ),
+    Verb(
+        "checkpoints.patch",
+        {"cli": Offer("checkpoint --diff", names={**_NAME, "number": "diff"}), "dashboard": "the timeline shows hunks"},
+        reads=True,
+    ),
+    Verb(
+        "checkpoints.restore",
+        {"cli": Offer("checkpoint --restore", names={**_NAME, "number": "restore"}), "dashboard": "the timeline does it"},
+            ),
+    Verb("checkpoints.rename", {"cli": Offer("checkpoint --rename", names={**_NAME, "number": "rename"}), "dashboard": "the timeline does it"}),
+    Verb("checkpoints.prune", {"cli": "limits apply by themselves", "dashboard": "limits apply by themselves"}),
     # The trash.
     Verb("trash.agents", {"cli": Offer("trash"), "dashboard": "undo restores the last kill"}, reads=True),
     Verb("trash.find", {"cli": Offer("undo", names={"name": "agent"}), "dashboard": _CHOSEN}, reads=True),
