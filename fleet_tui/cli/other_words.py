@@ -36,6 +36,7 @@ _MEANT: Mapping[str, str] = {
     "checkpoint": "save savepoint commit",
     "checkpoint AGENT --list": "checkpoints timeline",
     "checkpoint AGENT --restore N": "rollback revert reset rewind",
+    "diff": "changes changed delta patch",
     "path": "where pwd dir folder worktree which",
     'path AGENT, as in: cd "$(fleet path AGENT)"': "cd",
     "shell": "sh bash zsh terminal term exec ssh",

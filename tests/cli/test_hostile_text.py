@@ -50,6 +50,15 @@ COMMANDS: Mapping[str, list[list[str]]] = {
     "fork": [["{ended}", EVIL], [EVIL, "x"], ["{ended}", "z"]],
     "list": [[], ["--color", EVIL], ["-g"], ["-a"], ["--json"], ["--repair"], [EVIL]],
     "status": [[], ["-a"], ["--short"], ["--json"], [EVIL]],
+    "diff": [
+        ["{living}"], ["{ended}", "--stat"], ["{ended}", "--name-only"], ["{living}", "--json"],
+        ["{living}", "--against", EVIL], ["{living}", "--stat", "--json"], [EVIL],
+    ],
+    "checkpoint": [
+        ["{ended}", "-m", EVIL], ["{ended}", "--list"], ["{ended}", "--list", "--json"], ["{ended}", "--diff", "0", "--against", "now"],
+        ["{ended}", "--diff", "0", "--against", EVIL], ["{ended}", "--restore", "0"], ["{ended}", "--rename", "1", "-m", EVIL],
+        ["{living}", "--restore", EVIL], [EVIL],
+    ],
     "path": [["{living}"], ["{ended}"], ["{ended}", "--json"], ["killed"], [EVIL]],
     "shell": [["{ended}"], ["killed"], [EVIL]],
     "peek": [["{living}"], ["{living}", "--json"], ["{ended}"], [EVIL]],
