@@ -239,6 +239,31 @@ class Checkpoint:
     turn: int = 0
     restored: int = 0
     """For `restored`: the number of the checkpoint that was brought back."""
+    added: int = 0
+    """Lines, compared with the checkpoint before it, as are the next three."""
+    removed: int = 0
+    changed: int = 0
+    """How many files."""
+    files: tuple[str, ...] = ()
+    """The first of them."""
+    left_out: tuple[str, ...] = ()
+    """What it does not hold: untracked files that are too large, what cannot be read, other repositories."""
+
+
+@dataclass(frozen=True, slots=True)
+class RestoredFiles:
+    """A worktree's files after they were brought back to a checkpoint."""
+
+    checkpoint: Checkpoint
+    """The one that was brought back."""
+    saved: int
+    """The number of the checkpoint that has the files as they were before."""
+    changed: int
+    """How many files were written or deleted."""
+    pointers: tuple[str, ...] = ()
+    """Files of Git LFS that are only pointers now."""
+    submodules: tuple[str, ...] = ()
+    """Submodules that were at another commit then; they are left as they are."""
 
 
 Strategy = Literal["merge", "squash", "rebase", "pr"]

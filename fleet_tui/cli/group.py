@@ -47,6 +47,7 @@ MODULES = {
     "why": "show",
     "diff": "review",
     "check": "check",
+    "checkpoint": "checkpoint",
     "path": "worktree",
     "shell": "worktree",
     "prompt": "prompt",

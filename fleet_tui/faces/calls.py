@@ -193,6 +193,30 @@ VERBS: tuple[Verb, ...] = (
         {"cli": Offer("check", names={"runs": "patterns batch"}, left_out={"seconds": "land.check_minutes limits a check"}), "dashboard": _STATE},
         reads=True,
     ),
+    # Checkpoints.
+    Verb(
+        "checkpoints.make",
+        {"cli": Offer("checkpoint", names=_NAME), "dashboard": "the timeline makes one"},
+    ),
+    Verb("checkpoints.make_after_turn", {"cli": "a holder starts it when a turn ends", "dashboard": "as on the command line"}),
+    Verb("checkpoints.all", {"cli": Offer("checkpoint --list", names=_NAME), "dashboard": "the timeline lists them"}, reads=True),
+    Verb("checkpoints.start", {"cli": Offer("checkpoint --list", names=_NAME), "dashboard": "the timeline shows it"}, reads=True),
+    Verb(
+        "checkpoints.diff",
+        {"cli": Offer("checkpoint --diff", names={**_NAME, "number": "diff"}), "dashboard": "the timeline shows it"},
+        reads=True,
+    ),
+    Verb(
+        "checkpoints.patch",
+        {"cli": Offer("checkpoint --diff", names={**_NAME, "number": "diff"}), "dashboard": "the timeline shows hunks"},
+        reads=True,
+    ),
+    Verb(
+        "checkpoints.restore",
+        {"cli": Offer("checkpoint --restore", names={**_NAME, "number": "restore"}), "dashboard": "the timeline does it"},
+            ),
+    Verb("checkpoints.rename", {"cli": Offer("checkpoint --rename", names={**_NAME, "number": "rename"}), "dashboard": "the timeline does it"}),
+    Verb("checkpoints.prune", {"cli": "limits apply by themselves", "dashboard": "limits apply by themselves"}),
     # The trash.
     Verb("trash.agents", {"cli": Offer("trash"), "dashboard": "undo restores the last kill"}, reads=True),
     Verb("trash.find", {"cli": Offer("undo", names={"name": "agent"}), "dashboard": _CHOSEN}, reads=True),

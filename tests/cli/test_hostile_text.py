@@ -58,6 +58,11 @@ COMMANDS: Mapping[str, list[list[str]]] = {
         ["{living}"], ["{living}", "--show"], ["{living}", "--show", "--json"], ["{living}", "--output"], ["{living}", "--cancel"],
         ["{living}", "--show", "--output"], [EVIL],
     ],
+    "checkpoint": [
+        ["{ended}", "-m", EVIL], ["{ended}", "--list"], ["{ended}", "--list", "--json"], ["{ended}", "--diff", "0", "--against", "now"],
+        ["{ended}", "--diff", "0", "--against", EVIL], ["{ended}", "--restore", "0"], ["{ended}", "--rename", "1", "-m", EVIL],
+        ["{living}", "--restore", EVIL], [EVIL],
+    ],
     "path": [["{living}"], ["{ended}"], ["{ended}", "--json"], ["killed"], [EVIL]],
     "shell": [["{ended}"], ["killed"], [EVIL]],
     "peek": [["{living}"], ["{living}", "--json"], ["{ended}"], [EVIL]],

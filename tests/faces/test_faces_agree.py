@@ -39,6 +39,7 @@ FAMILIES = (
     "profiles",
     "review",
     "checks",
+    "checkpoints",
 )
 SOURCE = Path(fleet_tui.__file__).parent
 OF_FACE = (
@@ -201,7 +202,7 @@ def test_a_verb_that_reads_writes_nothing_to_the_store(fleet: Fleet) -> None:
     values: dict[str, Any] = {
         "agent": agent, "agents": [agent], "stopped": [agent], "killed": [], "sampler": Sampler(), "receipt": receipt,
         "receipt_id": receipt.id, "name": agent.name, "names": ["shell"], "patterns": [agent.name], "count": 5, "last": 5,
-        "key": "agent.default", "what": "git status", "seconds": 0.0, "runs": [],
+        "key": "agent.default", "what": "git status", "seconds": 0.0, "runs": [], "number": 0,
     }  # fmt: skip
     of_profiles = {**values, "name": "shell"}
     # Fails every statement that could write, also one that would change no row.

@@ -68,9 +68,14 @@ CREATE TABLE checkpoint (
     note       text not null default '',
     turn       integer not null default 0,
     restored   integer not null default 0,
+    added      integer not null default 0,
+    removed    integer not null default 0,
+    changed    integer not null default 0,
+    files      text not null default '[]',
+    left_out   text not null default '[]',
     primary key (agent, number)
 ) strict;
-INSERT INTO "checkpoint" VALUES('id-a',1,'c0ffee','beef','turn',5.0,'do it',1,0);
+INSERT INTO "checkpoint" VALUES('id-a',1,'c0ffee','beef','turn',5.0,'do it',1,0,2,1,1,'["a.txt"]','[]');
 CREATE TABLE journal (
     id     integer primary key autoincrement,
     at     real not null,
