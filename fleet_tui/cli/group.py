@@ -48,6 +48,8 @@ MODULES = {
     "diff": "review",
     "comment": "comments",
     "comments": "comments",
+    "check": "check",
+    "checkpoint": "checkpoint",
     "path": "worktree",
     "shell": "worktree",
     "prompt": "prompt",
