@@ -46,6 +46,7 @@ MODULES = {
     "attach": "show",
     "why": "show",
     "diff": "review",
+    "conflicts": "conflicts",
     "path": "worktree",
     "shell": "worktree",
     "prompt": "prompt",

@@ -179,6 +179,14 @@ VERBS: tuple[Verb, ...] = (
         {"cli": Offer("diff --stat", names=_NAME, left_out={"width": "it is the terminal's"}), "dashboard": "the review screen counts lines beside each file"},
         reads=True,
     ),
+    # Conflicts.
+    Verb(
+        "conflicts.check",
+        {"cli": Offer("conflicts", names={"agents": "patterns everywhere"}), "dashboard": _LIVE},
+        reads=True,
+    ),
+    Verb("conflicts.overlaps", {"cli": "fleet conflicts shows them with the conflicts", "dashboard": _LIVE}, reads=True),
+    Verb("conflicts.details", {"cli": Offer("conflicts", names={"conflict": "patterns"}), "dashboard": _LIVE}, reads=True),
     # The trash.
     Verb("trash.agents", {"cli": Offer("trash"), "dashboard": "undo restores the last kill"}, reads=True),
     Verb("trash.find", {"cli": Offer("undo", names={"name": "agent"}), "dashboard": _CHOSEN}, reads=True),

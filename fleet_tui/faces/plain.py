@@ -15,7 +15,7 @@ from fleet_tui.fast_dataclasses import asdict, dataclass
 from fleet_tui.models import Agent, PromptSummary, Receipt, Spending, TrashItem, TrustRequest, Usage
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from fleet_tui.faces.totals import Overview
     from fleet_tui.fleet.profiles import InstalledProfile
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from fleet_tui.lifecycle.trash import KillResult
     from fleet_tui.permissions.decision_log import LoggedDecision
     from fleet_tui.prompting.why import StatusExplanation
-    from fleet_tui.work import Diff
+    from fleet_tui.work import Conflict, ConflictingFile, ConflictReport, Diff
 
 JsonRecord = dict[str, Any]
 
@@ -64,6 +64,56 @@ def diff_record(diff: Diff) -> JsonRecord:
             }
             for one in diff.files
         ],
+    }
+
+
+def conflicts_record(
+    details: Iterable[tuple[Conflict, Sequence[ConflictingFile]]],
+    report: ConflictReport,
+    names: Mapping[str, str],
+    wanted: Collection[str],
+) -> JsonRecord:
+    """Conflicts and overlaps of the wanted agents, by id; `names` has the names of all."""
+    return {
+        "conflicts": [
+            {
+                "agent": one.agent,
+                "agent_name": names.get(one.agent, ""),
+                "other": one.other or None,
+                "other_name": names.get(one.other) if one.other else None,
+                "base": one.base,
+                "found_at": _iso(one.since),
+                "files": [
+                    {
+                        "path": file.path,
+                        "kind": file.kind,
+                        "message": file.message,
+                        "places": [
+                            {"first": place.first, "last": place.last, "function": place.function}
+                            for place in file.places
+                        ],
+                    }
+                    for file in files
+                ],
+            }
+            for one, files in details
+        ],
+        "overlaps": [
+            {
+                "agent": one.agent,
+                "agent_name": names.get(one.agent, ""),
+                "other": one.other,
+                "other_name": names.get(one.other, ""),
+                "files": list(one.files),
+            }
+            for one in report.overlaps
+            if one.agent in wanted or one.other in wanted
+        ],
+        "not_compared": [
+            {"agent": agent, "agent_name": names.get(agent, ""), "reason": why}
+            for agent, why in report.unread.items()
+        ],
+        "problem": report.problem,
     }
 
 

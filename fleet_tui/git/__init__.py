@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from fleet_tui.git.archive import archive_of, archives
+    from fleet_tui.git.base_branch import BaseBranch, base_branch
     from fleet_tui.git.changes import ChangeKind, DiffStat, FileChange, diff_stat, ignored, status
+    from fleet_tui.git.conflicts import conflicting_files
     from fleet_tui.git.creation import WorktreePlan, add, plan, plan_many, roll_back_add
     from fleet_tui.git.diffs import changed_files, commit_of, fork_point, patch, stat_text
     from fleet_tui.git.emptying import (
@@ -24,7 +26,8 @@ if TYPE_CHECKING:
     )
     from fleet_tui.git.entries import WorktreeChanged, link_problem, link_problems, lock, relink, unlock
     from fleet_tui.git.ignore_patterns import IgnorePattern
-    from fleet_tui.git.merging import MergeResult, merge_pairs
+    from fleet_tui.git.merging import OLD_GIT, MergeResult, can_merge_in_memory, merge_pairs
+    from fleet_tui.git.overlap import touched_files
     from fleet_tui.git.plain import GitPlaces, place_at, place_of, run_plain
     from fleet_tui.git.program import GitCancelled, GitFailed
     from fleet_tui.git.repository import (
@@ -49,13 +52,16 @@ if TYPE_CHECKING:
 
 MODULES = {
     "archive": "archive_of archives",
+    "base_branch": "BaseBranch base_branch",
     "changes": "ChangeKind DiffStat FileChange diff_stat ignored status",
+    "conflicts": "conflicting_files",
     "creation": "WorktreePlan add plan plan_many roll_back_add",
     "diffs": "changed_files commit_of fork_point patch stat_text",
     "emptying": "trash_contents empty_trashed how_to_restore is_half_deleted saved_refs",
     "entries": "WorktreeChanged link_problem link_problems lock relink unlock",
     "ignore_patterns": "IgnorePattern",
-    "merging": "MergeResult merge_pairs",
+    "merging": "MergeResult OLD_GIT can_merge_in_memory merge_pairs",
+    "overlap": "touched_files",
     "plain": "GitPlaces place_at place_of run_plain",
     "program": "GitFailed GitCancelled",
     "repository": "Repository Worktree ensure_repository branch_names discover init moved_to prune repair worktrees",

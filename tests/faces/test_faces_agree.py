@@ -24,12 +24,23 @@ from fleet_tui.fleet import Fleet
 from fleet_tui.models import Agent
 from fleet_tui.system.usage import Sampler
 from fleet_tui.tui.actions import BY_ID
+from fleet_tui.work import Conflict
 from tests.agent_pool import AgentPool, module_pool, pool
 from tests.cli.commands import Cli, all_commands, cli, project
 
 __all__ = ["cli", "module_pool", "pool", "project"]
 
-FAMILIES = ("prompts", "trash", "worktrees", "settings", "trust", "permissions", "profiles", "review")
+FAMILIES = (
+    "prompts",
+    "trash",
+    "worktrees",
+    "settings",
+    "trust",
+    "permissions",
+    "profiles",
+    "review",
+    "conflicts",
+)
 SOURCE = Path(fleet_tui.__file__).parent
 OF_FACE = (
     "as_json", "yes", "force", "watch", "grouped", "show_origin", "fix", "repair", "count", "lines", "color", "short", "everywhere", "stat", "name_only",
@@ -192,6 +203,7 @@ def test_a_verb_that_reads_writes_nothing_to_the_store(fleet: Fleet) -> None:
         "agent": agent, "agents": [agent], "stopped": [agent], "killed": [], "sampler": Sampler(), "receipt": receipt,
         "receipt_id": receipt.id, "name": agent.name, "names": ["shell"], "patterns": [agent.name], "count": 5, "last": 5,
         "key": "agent.default", "what": "git status", "seconds": 0.0,
+        "conflict": Conflict(agent.id, "", "main", (), 0.0),
     }  # fmt: skip
     of_profiles = {**values, "name": "shell"}
     # Fails every statement that could write, also one that would change no row.
