@@ -111,7 +111,7 @@ class Radar:
     def details(self, agents: Sequence[Agent], conflict: Conflict) -> tuple[ConflictingFile, ...]:
         """What conflicts, with the lines in the files of the conflict's first agent."""
         base = git.base_branch(self._git_dir)
-        if base is None:
+        if base is None or not conflict.files:
             return ()
         with self._opened(agents) as scratch:
             self._look(agents, (), base.commit, scratch)

@@ -29,21 +29,26 @@ class RadarMemory:
     def __init__(self, git_dir: Path) -> None:
         import hashlib
 
-        digest = hashlib.sha256(os.fsencode(git_dir)).hexdigest()[:16]
-        self._file = paths.private(paths.cache() / "radar") / f"{digest}.json"
+        self._name = hashlib.sha256(os.fsencode(git_dir)).hexdigest()[:16] + ".json"
         self._stamp: tuple[int, int] | None = None
         self._outcomes: dict[str, Outcome] = {}
         self._since: dict[str, float] = {}
         self._is_changed = False
 
+    @property
+    def _file(self) -> Path:
+        """Its folder is made again if somebody has cleaned the cache."""
+        return paths.private(paths.cache() / "radar") / self._name
+
     def read(self) -> None:
         """Take what another process has written since."""
         with contextlib.suppress(OSError, ValueError, TypeError, AttributeError):
-            found = self._file.stat()
+            file = self._file
+            found = file.stat()
             stamp = (found.st_mtime_ns, found.st_ino)
             if stamp == self._stamp:
                 return
-            values = json.loads(files.read(self._file, limit=_LIMIT))
+            values = json.loads(files.read(file, limit=_LIMIT))
             if values["format"] != FORMAT:
                 return
             outcomes = {str(key): _outcome(value) for key, value in values["outcomes"].items()}
@@ -60,8 +65,9 @@ class RadarMemory:
         self._outcomes = dict(list(self._outcomes.items())[-MOST:])
         values = {"format": FORMAT, "since": self._since, "outcomes": self._outcomes}
         with contextlib.suppress(OSError):
-            files.replace(self._file, json.dumps(values, separators=(",", ":")).encode())
-            found = self._file.stat()
+            file = self._file
+            files.replace(file, json.dumps(values, separators=(",", ":")).encode())
+            found = file.stat()
             self._stamp = (found.st_mtime_ns, found.st_ino)
 
     def knows(self, pair: PairOfCommits) -> bool:

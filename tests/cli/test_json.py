@@ -173,7 +173,18 @@ AGENT_COMMANDS = (
     "list", "status", "wait", "path", "rename", "move", "restart", "create", "fanout", "multi", "stop", "revive", "fork", "kill", "undo", "trash", "trash --empty",
     "trash --prune-branches",
 )  # fmt: skip
-TALK_COMMANDS = ("diff", "peek", "logs", "why", "prompt", "queue", "answer", "approvals", "approvals try")
+TALK_COMMANDS = (
+    "diff",
+    "conflicts",
+    "peek",
+    "logs",
+    "why",
+    "prompt",
+    "queue",
+    "answer",
+    "approvals",
+    "approvals try",
+)
 OTHER_COMMANDS = (
     "config", "config --validate", "trust", "trust --list", "untrust", "profiles", "profiles check", "keys",
     "keys explain", "doctor",
@@ -231,6 +242,11 @@ def test_commands_that_talk_to_agents_print_what_was_said(
 
     (Path(agent.worktree) / "new.txt").write_text("one line\n")
     assert [one["path"] for one in ask("diff", agent.name)["files"]] == ["new.txt"]
+    other = asking(pool)
+    (Path(other.worktree) / "new.txt").write_text("another line\n")
+    [found] = ask("conflicts", agent.name)["conflicts"]
+    assert {found["agent"], found["other"]} == {agent.id, other.id}
+    assert [one["kind"] for one in found["files"]] == ["both added"]
     assert any(line.strip() for line in ask("peek", agent.name)["lines"])
     assert len(ask("logs", agent.name, "-n", "1")["lines"]) == 1
     assert "--follow" in cli("logs", agent.name, "-f", "--json").complaint
