@@ -47,6 +47,7 @@ MODULES = {
     "why": "show",
     "diff": "review",
     "conflicts": "conflicts",
+    "check": "check",
     "path": "worktree",
     "shell": "worktree",
     "prompt": "prompt",

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from fleet_tui.lifecycle.trash import KillResult
     from fleet_tui.permissions.decision_log import LoggedDecision
     from fleet_tui.prompting.why import StatusExplanation
-    from fleet_tui.work import Conflict, ConflictingFile, ConflictReport, Diff
+    from fleet_tui.work import CheckRun, Conflict, ConflictingFile, ConflictReport, Diff
 
 JsonRecord = dict[str, Any]
 
@@ -114,6 +114,23 @@ def conflicts_record(
             for agent, why in report.unread.items()
         ],
         "problem": report.problem,
+    }
+
+
+def check_record(run: CheckRun) -> JsonRecord:
+    """One run of the project's check command."""
+    return {
+        "id": run.id,
+        "agent": run.agent,
+        "command": run.command,
+        "state": str(run.state),
+        "exit_code": run.exit_code,
+        "summary": run.summary,
+        "note": run.note,
+        "tree": run.tree,
+        "onto": run.onto or None,
+        "started_at": _iso(run.started_at),
+        "ended_at": _iso(run.ended_at),
     }
 
 

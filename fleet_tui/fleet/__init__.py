@@ -27,6 +27,7 @@ from fleet_tui.models import Agent, Batch, Evidence, PromptSummary, Spending, St
 from fleet_tui.system.identity import here
 
 if TYPE_CHECKING:
+    from fleet_tui.fleet.checks import CheckVerbs
     from fleet_tui.fleet.conflicts import ConflictVerbs
     from fleet_tui.fleet.installation import Installation
     from fleet_tui.fleet.launches import Launches
@@ -99,6 +100,12 @@ class Fleet(FleetReader):
         from fleet_tui.fleet.review import ReviewVerbs
 
         return ReviewVerbs(self)
+
+    @functools.cached_property
+    def checks(self) -> CheckVerbs:
+        from fleet_tui.fleet.checks import CheckVerbs
+
+        return CheckVerbs(self)
 
     # ── the project here ────────────────────────────────────────────────────────────────────────────────────────
 

@@ -24,7 +24,15 @@ if TYPE_CHECKING:
         saved_refs,
         trash_contents,
     )
-    from fleet_tui.git.entries import WorktreeChanged, link_problem, link_problems, lock, relink, unlock
+    from fleet_tui.git.entries import (
+        WorktreeChanged,
+        link_problem,
+        link_problems,
+        lock,
+        relink,
+        remove_tree,
+        unlock,
+    )
     from fleet_tui.git.ignore_patterns import IgnorePattern
     from fleet_tui.git.merging import OLD_GIT, MergeResult, can_merge_in_memory, merge_pairs
     from fleet_tui.git.overlap import touched_files
@@ -58,7 +66,7 @@ MODULES = {
     "creation": "WorktreePlan add plan plan_many roll_back_add",
     "diffs": "changed_files commit_of fork_point patch stat_text",
     "emptying": "trash_contents empty_trashed how_to_restore is_half_deleted saved_refs",
-    "entries": "WorktreeChanged link_problem link_problems lock relink unlock",
+    "entries": "WorktreeChanged link_problem link_problems lock relink remove_tree unlock",
     "ignore_patterns": "IgnorePattern",
     "merging": "MergeResult OLD_GIT can_merge_in_memory merge_pairs",
     "overlap": "touched_files",

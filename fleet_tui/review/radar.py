@@ -17,7 +17,7 @@ from fleet_tui import git
 from fleet_tui.errors import FleetError
 from fleet_tui.fast_dataclasses import dataclass
 from fleet_tui.models import Agent
-from fleet_tui.review.radar_memory import Outcome, PairOfCommits, RadarMemory
+from fleet_tui.review.radar_memory import MergeOutcome, PairOfCommits, RadarMemory
 from fleet_tui.work import Conflict, ConflictingFile, ConflictReport, Overlap
 
 AT_ONCE = 2
@@ -29,7 +29,7 @@ SNAPSHOT_SECONDS = 20.0
 
 
 @dataclass(frozen=True, slots=True)
-class Side:
+class AgentWork:
     """An agent's work at one moment."""
 
     agent: str
@@ -49,7 +49,7 @@ class Radar:
     def __init__(self, git_dir: Path) -> None:
         self._git_dir = git_dir
         self._memory = RadarMemory(git_dir)
-        self._sides: dict[str, Side] = {}
+        self._sides: dict[str, AgentWork] = {}
         self._unread: dict[str, str] = {}
         self._generation = ""
         self._forks: dict[tuple[str, str], str] = {}
@@ -191,7 +191,7 @@ class Radar:
         touched = git.touched_files(self._git_dir, pairs, objects=scratch.variables)
         for (agent, head, tree), paths in zip(moved, touched, strict=True):
             commit = scratch.write_commit(tree, head)
-            self._sides[agent.id] = Side(agent.id, head, tree, commit, paths, base)
+            self._sides[agent.id] = AgentWork(agent.id, head, tree, commit, paths, base)
 
     def _fork(self, agent: Agent, head: str, base: str) -> str:
         if head == agent.base:
@@ -203,8 +203,8 @@ class Radar:
     # ── merging ──
 
     def _merge(
-        self, sides: Sequence[Side], base: str, scratch: git.ScratchObjects
-    ) -> dict[tuple[str, str], Outcome]:
+        self, sides: Sequence[AgentWork], base: str, scratch: git.ScratchObjects
+    ) -> dict[tuple[str, str], MergeOutcome]:
         """The outcome for each pair of agents, and for each with the base, whose id is empty."""
         # Who has changed nothing merges with everybody.
         working = [side for side in sides if side.touched]
@@ -223,7 +223,7 @@ class Radar:
 
     def _merged(
         self, pairs: Sequence[PairOfCommits], base: str, objects: Mapping[str, str]
-    ) -> dict[PairOfCommits, Outcome]:
+    ) -> dict[PairOfCommits, MergeOutcome]:
         shares = [pairs[start::AT_ONCE] for start in range(AT_ONCE)] if len(pairs) >= MANY else [pairs]
         with ThreadPoolExecutor(len(shares)) as pool:
             found = list(pool.map(lambda share: self._outcomes(share, base, objects), shares))
@@ -231,7 +231,7 @@ class Radar:
 
     def _outcomes(
         self, pairs: Sequence[PairOfCommits], base: str, objects: Mapping[str, str]
-    ) -> dict[PairOfCommits, Outcome]:
+    ) -> dict[PairOfCommits, MergeOutcome]:
         try:
             merged = git.merge_pairs(self._git_dir, pairs, base=base, objects=objects)
         except git.GitFailed as error:
@@ -247,14 +247,14 @@ class Radar:
             for pair, result in zip(pairs, merged, strict=True)
         }
 
-    def _conflicts(self, found: Mapping[tuple[str, str], Outcome], base: str) -> tuple[Conflict, ...]:
+    def _conflicts(self, found: Mapping[tuple[str, str], MergeOutcome], base: str) -> tuple[Conflict, ...]:
         there = {sides: outcome for sides, outcome in found.items() if outcome is None or outcome}
         since = self._memory.since(there, time.time())
         self._memory.write()
         return tuple(Conflict(*sides, base, outcome or (), since[sides]) for sides, outcome in there.items())
 
 
-def overlaps(sides: Sequence[Side]) -> tuple[Overlap, ...]:
+def overlaps(sides: Sequence[AgentWork]) -> tuple[Overlap, ...]:
     """The files that two agents have both changed, for each pair with any."""
     found = []
     for one, other in combinations(sides, 2):

@@ -21,7 +21,7 @@ _LIMIT = 32 << 20
 FORMAT = 1
 
 PairOfCommits = tuple[str, str]
-Outcome = tuple[str, ...] | None
+MergeOutcome = tuple[str, ...] | None
 """The files that conflict, none if the two merge; None if they have no commit in common."""
 
 
@@ -31,7 +31,7 @@ class RadarMemory:
 
         self._name = hashlib.sha256(os.fsencode(git_dir)).hexdigest()[:16] + ".json"
         self._stamp: tuple[int, int] | None = None
-        self._outcomes: dict[str, Outcome] = {}
+        self._outcomes: dict[str, MergeOutcome] = {}
         self._since: dict[str, float] = {}
         self._is_changed = False
 
@@ -73,10 +73,10 @@ class RadarMemory:
     def knows(self, pair: PairOfCommits) -> bool:
         return " ".join(sorted(pair)) in self._outcomes
 
-    def outcome(self, pair: PairOfCommits) -> Outcome:
+    def outcome(self, pair: PairOfCommits) -> MergeOutcome:
         return self._outcomes[" ".join(sorted(pair))]
 
-    def learn(self, found: Mapping[PairOfCommits, Outcome]) -> None:
+    def learn(self, found: Mapping[PairOfCommits, MergeOutcome]) -> None:
         for pair, outcome in found.items():
             self._outcomes[" ".join(sorted(pair))] = outcome
             self._is_changed = True
@@ -90,7 +90,7 @@ class RadarMemory:
         return found
 
 
-def _outcome(value: object) -> Outcome:
+def _outcome(value: object) -> MergeOutcome:
     if value is None:
         return None
     if not isinstance(value, list):

@@ -36,7 +36,7 @@ def test_it_names_the_two_the_files_the_lines_and_what_merges(
     assert lines[0].startswith(f"{one.name} ≠ {other.name}  since ")
     assert lines[1].split(maxsplit=1) == ["code.py", "2 first()"]
     assert lines[2] == f"{one.name} and {other.name} both changed shared.txt; it merges"
-    assert cli.ok("conflicts", other.name).startswith(f"{one.name} ≠ {other.name}")
+    assert cli.ok("conflicts", other.name).startswith(f"{other.name} ≠ {one.name}")
     assert "no conflicts" in cli.ok("conflicts", third.name)
 
 

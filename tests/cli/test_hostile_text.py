@@ -50,6 +50,15 @@ COMMANDS: Mapping[str, list[list[str]]] = {
     "fork": [["{ended}", EVIL], [EVIL, "x"], ["{ended}", "z"]],
     "list": [[], ["--color", EVIL], ["-g"], ["-a"], ["--json"], ["--repair"], [EVIL]],
     "status": [[], ["-a"], ["--short"], ["--json"], [EVIL]],
+    "diff": [
+        ["{living}"], ["{ended}", "--stat"], ["{ended}", "--name-only"], ["{living}", "--json"],
+        ["{living}", "--against", EVIL], ["{living}", "--stat", "--json"], [EVIL],
+    ],
+    "conflicts": [[], ["-a"], ["--json"], ["{living}"], [EVIL]],
+    "check": [
+        ["{living}"], ["{living}", "--show"], ["{living}", "--show", "--json"], ["{living}", "--output"], ["{living}", "--cancel"],
+        ["{living}", "--show", "--output"], [EVIL],
+    ],
     "path": [["{living}"], ["{ended}"], ["{ended}", "--json"], ["killed"], [EVIL]],
     "shell": [["{ended}"], ["killed"], [EVIL]],
     "peek": [["{living}"], ["{living}", "--json"], ["{ended}"], [EVIL]],

@@ -176,6 +176,8 @@ AGENT_COMMANDS = (
 TALK_COMMANDS = (
     "diff",
     "conflicts",
+    "check",
+    "check --output",
     "peek",
     "logs",
     "why",
@@ -247,6 +249,10 @@ def test_commands_that_talk_to_agents_print_what_was_said(
     [found] = ask("conflicts", agent.name)["conflicts"]
     assert {found["agent"], found["other"]} == {agent.id, other.id}
     assert [one["kind"] for one in found["files"]] == ["both added"]
+    with paths.user_config().open("a") as settings:
+        settings.write('[land]\ncheck = "echo 3 passed in 1s"\n')
+    assert [one["summary"] for one in ask("check", agent.name)] == ["3 passed"]
+    assert ask("check", agent.name, "--output", of="check --output")["lines"] == ["3 passed in 1s"]
     assert any(line.strip() for line in ask("peek", agent.name)["lines"])
     assert len(ask("logs", agent.name, "-n", "1")["lines"]) == 1
     assert "--follow" in cli("logs", agent.name, "-f", "--json").complaint

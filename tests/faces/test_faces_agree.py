@@ -40,6 +40,7 @@ FAMILIES = (
     "profiles",
     "review",
     "conflicts",
+    "checks",
 )
 SOURCE = Path(fleet_tui.__file__).parent
 OF_FACE = (
@@ -202,7 +203,7 @@ def test_a_verb_that_reads_writes_nothing_to_the_store(fleet: Fleet) -> None:
     values: dict[str, Any] = {
         "agent": agent, "agents": [agent], "stopped": [agent], "killed": [], "sampler": Sampler(), "receipt": receipt,
         "receipt_id": receipt.id, "name": agent.name, "names": ["shell"], "patterns": [agent.name], "count": 5, "last": 5,
-        "key": "agent.default", "what": "git status", "seconds": 0.0,
+        "key": "agent.default", "what": "git status", "seconds": 0.0, "runs": [],
         "conflict": Conflict(agent.id, "", "main", (), 0.0),
     }  # fmt: skip
     of_profiles = {**values, "name": "shell"}

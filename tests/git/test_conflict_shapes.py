@@ -140,7 +140,7 @@ SHAPES = {
 
 def built(repo: Path, shape: Shape) -> tuple[str, str, str]:
     """The base, ours and theirs."""
-    made = []
+    made: list[str] = []
     for branch, change in (("", shape.start), ("ours", shape.ours), ("theirs", shape.theirs)):
         if branch:
             call(repo, "checkout", "-q", "-f", "-B", branch, made[0])
