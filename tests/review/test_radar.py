@@ -148,7 +148,10 @@ def test_branches_without_a_common_commit_conflict(fleet: Fleet, pool: AgentPool
     fleet.kill([one])
 
 
-def test_the_repository_does_not_grow_and_tried_merges_leave_nothing(fleet: Fleet, pool: AgentPool) -> None:
+def test_the_repository_does_not_grow_and_tried_merges_leave_nothing(
+    fleet: Fleet, pool: AgentPool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     one, other = pool.take(), pool.take()
     objects = pool.project / ".git" / "objects"
     before = sorted(objects.rglob("*"))
