@@ -13,7 +13,7 @@ import click
 from fleet_tui.cli.group import cli, in_color, refreshed_fleet, say, say_json
 from fleet_tui.cli.options import color_option, json_option, name_argument, refuse_empty
 from fleet_tui.errors import FleetError, UsageError
-from fleet_tui.faces.plain import diff_record
+from fleet_tui.faces.work_records import diff_record
 from fleet_tui.text import flat
 
 _HUNK = re.compile(r"@@ -\d+(?:,(\d+))? \+\d+(?:,(\d+))? @@")
