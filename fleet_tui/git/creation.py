@@ -208,28 +208,28 @@ def _try_add(
     if not plan.makes_branch:
         what = [str(plan.path), plan.branch]
         own_branch = ""
-    folder = _make_folder(plan.path)
+    folder = make_folder(plan.path)
     try:
         # The fsmonitor daemon that git may start would inherit the locks and hold them forever.
         command = ("-c", "core.fsmonitor=false", "worktree", "add", "--quiet", *what)
         done = run(repo.root, *command, keep_open=(folder, *keep_open), is_unwanted=is_unwanted, trusted=True)
         if done.returncode == 0:
-            admin = _rename_admin(plan.path, admin_name)
+            admin = rename_entry(plan.path, admin_name)
             if lock_reason and admin is not None:
                 write(admin.folder / "locked", f"{lock_reason}\n")
             return None
         if _BRANCH_TAKEN.search(done.stderr):
             own_branch = ""
     except BaseException:
-        _erase(repo.git_dir, plan.path, own_branch, plan.base)
+        erase(repo.git_dir, plan.path, own_branch, plan.base)
         raise
     finally:
         os.close(folder)
-    _erase(repo.git_dir, plan.path, own_branch, plan.base)
+    erase(repo.git_dir, plan.path, own_branch, plan.base)
     return done
 
 
-def _make_folder(path: Path) -> int:
+def make_folder(path: Path) -> int:
     """Create the folder, which proves that it is ours, and lock it while our git works in it.
 
     Git inherits the lock: if this process is killed, both the checkout and the lock go on.
@@ -249,7 +249,7 @@ def _make_folder(path: Path) -> int:
     return folder
 
 
-def _rename_admin(path: Path, name: str) -> WorktreeEntry | None:
+def rename_entry(path: Path, name: str) -> WorktreeEntry | None:
     admin = admin_of(path)
     if admin is None or admin.name == name or (admin.folder.parent / name).exists():
         return admin
@@ -258,11 +258,11 @@ def _rename_admin(path: Path, name: str) -> WorktreeEntry | None:
     return renamed
 
 
-def _erase(git_dir: Path, path: Path, branch: str, base: str) -> None:
+def erase(git_dir: Path, path: Path, branch: str, base: str) -> None:
     """Delete a folder, its entry, and the branch if it is still at base and checked out nowhere."""
     if path.is_dir():
         remove_tree(path)
-    for admin in _entries_for(git_dir, path):
+    for admin in entries_for(git_dir, path):
         remove_tree(admin.folder)
     if not branch:
         return
@@ -271,7 +271,7 @@ def _erase(git_dir: Path, path: Path, branch: str, base: str) -> None:
         query(git_dir, "update-ref", "--no-deref", "-d", f"refs/heads/{branch}", base)
 
 
-def _entries_for(git_dir: Path, path: Path) -> list[WorktreeEntry]:
+def entries_for(git_dir: Path, path: Path) -> list[WorktreeEntry]:
     """The entry that names a folder, and an unfinished one of its name that names no folder yet."""
     place = real(path)
     return [
@@ -299,7 +299,7 @@ def roll_back_add(
     git_dir = Path(output(repo_root, "rev-parse", "--path-format=absolute", "--git-common-dir").rstrip("\n"))
     if path.is_symlink() or (path.exists() and not path.is_dir()):
         raise Refused(f"{path} is not a worktree", hint="move it away")
-    for admin in _entries_for(git_dir, path):
+    for admin in entries_for(git_dir, path):
         if not read_line(admin.folder / "commondir"):
             # Without this file every git command that lists worktrees fails.
             write(admin.folder / "commondir", "../..\n")
@@ -315,7 +315,7 @@ def roll_back_add(
     if makes_branch:
         # A git process that is killed while it creates a branch leaves its lock behind.
         (git_dir / f"refs/heads/{branch}.lock").unlink(missing_ok=True)
-    _erase(git_dir, path, branch if makes_branch else "", base)
+    erase(git_dir, path, branch if makes_branch else "", base)
 
 
 def _wait_for_writers(path: Path, seconds: float) -> None:
@@ -338,7 +338,7 @@ def _wait_for_writers(path: Path, seconds: float) -> None:
 
 
 def _head_elsewhere(git_dir: Path, path: Path, commit: str) -> str:
-    entries = _entries_for(git_dir, path)
+    entries = entries_for(git_dir, path)
     if not entries or not (path / ".git").exists():
         return ""
     # Not through the folder's own `.git`, which an agent may have changed.
@@ -378,7 +378,7 @@ def _smudged(git_dir: Path, path: Path, names: list[str]) -> set[str]:
     """Filtered files that are unchanged since a completed checkout."""
     from fleet_tui.git.changes import same_by_stat
 
-    entries = [entry for entry in _entries_for(git_dir, path) if (entry.folder / "index").exists()]
+    entries = [entry for entry in entries_for(git_dir, path) if (entry.folder / "index").exists()]
     return same_by_stat(GitPlaces(git_dir, entries[0].folder, path), names) if entries else set()
 
 
