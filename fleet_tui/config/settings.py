@@ -165,6 +165,13 @@ class Config:
     trash_mb: int = _key(
         "fleet.trash_mb", COUNT, 5120, "Megabytes of removed worktrees to keep in the trash", USER
     )
+    spare_count: int = _key(
+        "spares.count",
+        COUNT,
+        1,
+        "Worktrees to make in advance for each project that agents were started in today; 0 for none",
+        USER,
+    )
     scrollback: int = _key("fleet.scrollback", COUNT, 10000, "Lines of scrollback per agent", LOWER)
     nice: int = _key(
         "limits.nice",

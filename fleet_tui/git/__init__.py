@@ -41,6 +41,20 @@ if TYPE_CHECKING:
     )
     from fleet_tui.git.scratch import ScratchObjects, scratch_objects
     from fleet_tui.git.snapshot import Snapshot, take_snapshot
+    from fleet_tui.git.spares import (
+        bring_spare,
+        checkout_problem,
+        checkout_settings,
+        claim_spare,
+        forget_spare_target,
+        is_spare_clean,
+        is_spare_in_use,
+        make_spare,
+        release_spare,
+        settle_spare,
+        spare_entries,
+        spare_target,
+    )
     from fleet_tui.git.startpoints import start_point, start_points, tree_size
     from fleet_tui.git.trash import RestoredWorktree, from_trash, to_trash
     from fleet_tui.git.trash_records import TrashedWorktree, find_trashed, restore_record, trashed
@@ -61,6 +75,8 @@ MODULES = {
     "repository": "Repository Worktree ensure_repository branch_names discover init moved_to prune repair worktrees",
     "scratch": "ScratchObjects scratch_objects",
     "snapshot": "Snapshot take_snapshot",
+    "spares": "bring_spare checkout_problem checkout_settings claim_spare forget_spare_target is_spare_clean "
+    "is_spare_in_use make_spare release_spare settle_spare spare_entries spare_target",
     "startpoints": "start_point start_points tree_size",
     "trash": "RestoredWorktree from_trash to_trash",
     "trash_records": "TrashedWorktree find_trashed restore_record trashed",

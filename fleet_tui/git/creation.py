@@ -46,6 +46,7 @@ WRITER_SECONDS = 10.0
 """How long a rollback waits for a git process that outlived its launcher."""
 
 _HERE = re.compile(r"(?:HEAD|@)(?=[~^]|$)")
+_LINK, _DRAFT = b"gitdir: ", re.compile(r"\.git\.fleet-[0-9]+")
 _BRANCH_TAKEN = re.compile(r"a branch named .* already exists|reference already exists", re.IGNORECASE)
 
 
@@ -288,13 +289,14 @@ def roll_back_add(
     branch: str,
     makes_branch: bool,
     base: str,
+    also: str = "",
     seconds: float = WRITER_SECONDS,
 ) -> None:
     """Roll back a creation that was killed at any point. Idempotent.
 
     A folder that holds anything besides a part of the checkout and copies of files in the main work tree is kept,
     with its entry and branch: Refused names what was found. It is also kept if a git process that outlived its
-    launcher still writes to it after `seconds`.
+    launcher still writes to it after `seconds`. Files of the commit `also` count as parts of the checkout.
     """
     git_dir = Path(output(repo_root, "rev-parse", "--path-format=absolute", "--git-common-dir").rstrip("\n"))
     if path.is_symlink() or (path.exists() and not path.is_dir()):
@@ -307,7 +309,9 @@ def roll_back_add(
     checkout = base if makes_branch or tip is None else tip.commit
     if path.is_dir():
         _wait_for_writers(path, seconds)
-        found = _head_elsewhere(git_dir, path, checkout) or _stray_file(git_dir, repo_root, path, checkout)
+        found = _head_elsewhere(git_dir, path, checkout, also) or _stray_file(
+            git_dir, repo_root, path, checkout, also
+        )
         if found:
             raise Refused(
                 f"{path} is kept: {found}", hint="look at it, then remove it with: git worktree remove"
@@ -337,7 +341,7 @@ def _wait_for_writers(path: Path, seconds: float) -> None:
         os.close(folder)
 
 
-def _head_elsewhere(git_dir: Path, path: Path, commit: str) -> str:
+def _head_elsewhere(git_dir: Path, path: Path, commit: str, also: str) -> str:
     entries = entries_for(git_dir, path)
     if not entries or not (path / ".git").exists():
         return ""
@@ -345,11 +349,15 @@ def _head_elsewhere(git_dir: Path, path: Path, commit: str) -> str:
     here = {"GIT_DIR": str(entries[0].folder), "GIT_COMMON_DIR": str(git_dir)}
     done = run(path, "rev-parse", "--verify", "--quiet", "HEAD", variables=here)
     head = done.stdout.strip().strip("0")  # all zeros before the checkout
-    return f"it has commits of its own, up to {head[:10]}" if head and head != commit.strip("0") else ""
+    return (
+        f"it has commits of its own, up to {head[:10]}"
+        if head not in ("", commit.strip("0"), also.strip("0"))
+        else ""
+    )
 
 
-def _stray_file(git_dir: Path, repo_root: Path, path: Path, commit: str) -> str:
-    """The first file that is neither from an interrupted checkout of the commit nor a copied file."""
+def _stray_file(git_dir: Path, repo_root: Path, path: Path, commit: str, also: str) -> str:
+    """The first file that is neither from an interrupted checkout of one of the commits nor a copied file."""
     import tempfile  # deferred: a creation does not need it, and its import takes as long as a git command
 
     with tempfile.TemporaryDirectory(prefix="fleet-index-") as temporary:
@@ -363,15 +371,31 @@ def _stray_file(git_dir: Path, repo_root: Path, path: Path, commit: str) -> str:
         found = [(change[1], change[3:]) for change in changes.split("\0") if change]
         checked_out = _smudged(git_dir, path, [name for kind, name in found if kind == "M"])
         for kind, name in found:
-            if kind in " D" or name in checked_out:
+            if kind in " D" or name in checked_out or _is_draft(path, name):
                 continue
             expected = _content(repo_root / name)
             if kind == "M":
                 expected = ask("cat-file", "--filters", f"{commit}:{name}").encode("utf-8", "surrogateescape")
             content = _content(path / name)
+            if also and content is not None and _blob(ask, f"{also}:{name}").startswith(content):
+                continue
             if expected is None or content is None or not expected.startswith(content):
                 return f"{name} is not from its checkout"
     return ""
+
+
+def _is_draft(path: Path, name: str) -> bool:
+    """Whether a file is a draft of the worktree's link, which a killed process has not put in place."""
+    content = _content(path / name) if _DRAFT.fullmatch(name) else None
+    return content is not None and (content.startswith(_LINK) or _LINK.startswith(content))
+
+
+def _blob(ask: Callable[..., str], name: str) -> bytes:
+    """A file of a commit as it is checked out; empty if there is none."""
+    try:
+        return ask("cat-file", "--filters", name).encode("utf-8", "surrogateescape")
+    except GitFailed:
+        return b""
 
 
 def _smudged(git_dir: Path, path: Path, names: list[str]) -> set[str]:

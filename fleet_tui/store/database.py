@@ -23,6 +23,7 @@ from fleet_tui.store.sqlite import BUSY_SECONDS, SqliteDatabase
 
 if TYPE_CHECKING:
     from fleet_tui.store.batches import BatchTable
+    from fleet_tui.store.spares import SpareTable
     from fleet_tui.store.spending import SpendingTable
 
 
@@ -53,6 +54,12 @@ class Store:
         from fleet_tui.store.spending import SpendingTable  # deferred: few commands read it
 
         return SpendingTable(self.db)
+
+    @cached_property
+    def spares(self) -> SpareTable:
+        from fleet_tui.store.spares import SpareTable  # deferred: only launchers and the doctor read it
+
+        return SpareTable(self.db)
 
     def close(self) -> None:
         self.db.close()
