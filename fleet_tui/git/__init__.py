@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from fleet_tui.git.archive import archive_of, archives
     from fleet_tui.git.changes import ChangeKind, DiffStat, FileChange, diff_stat, ignored, status
-    from fleet_tui.git.creation import WorktreePlan, add, plan, plan_many, roll_back_add
+    from fleet_tui.git.creation import WorktreePlan, add, plan, plan_many
     from fleet_tui.git.diffs import changed_files, commit_of, fork_point, patch, stat_text
     from fleet_tui.git.emptying import (
         empty_trashed,
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
         repair,
         worktrees,
     )
+    from fleet_tui.git.rollback import roll_back_add
     from fleet_tui.git.scratch import ScratchObjects, scratch_objects
     from fleet_tui.git.snapshot import Snapshot, take_snapshot
     from fleet_tui.git.spares import (
@@ -64,7 +65,7 @@ if TYPE_CHECKING:
 MODULES = {
     "archive": "archive_of archives",
     "changes": "ChangeKind DiffStat FileChange diff_stat ignored status",
-    "creation": "WorktreePlan add plan plan_many roll_back_add",
+    "creation": "WorktreePlan add plan plan_many",
     "diffs": "changed_files commit_of fork_point patch stat_text",
     "emptying": "trash_contents empty_trashed how_to_restore is_half_deleted saved_refs",
     "entries": "WorktreeChanged link_problem link_problems lock relink unlock",
@@ -73,6 +74,7 @@ MODULES = {
     "plain": "GitPlaces place_at place_of run_plain",
     "program": "GitFailed GitCancelled",
     "repository": "Repository Worktree ensure_repository branch_names discover init moved_to prune repair worktrees",
+    "rollback": "roll_back_add",
     "scratch": "ScratchObjects scratch_objects",
     "snapshot": "Snapshot take_snapshot",
     "spares": "bring_spare checkout_problem checkout_settings claim_spare forget_spare_target is_spare_clean "

@@ -3,7 +3,7 @@
 A spare is a detached worktree that git has locked, in the folder `.spares` beside the worktrees of agents. Whoever works
 on one holds a lock on its folder; git inherits it. A spare is only made and used where a checkout is nothing but the
 files of a commit: no hook and no filter takes part in it, and its settings are those that it was made with.
-Whoever is killed here leaves a folder and an entry that `creation.roll_back_add` removes.
+Whoever is killed here leaves a folder and an entry that `rollback` removes.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from pathlib import Path
 
 from fleet_tui.errors import FleetError
 from fleet_tui.fast_dataclasses import dataclass
-from fleet_tui.git.creation import WorktreePlan, entries_for, erase, make_folder, rename_entry
+from fleet_tui.git.creation import WorktreePlan, make_folder, rename_entry
 from fleet_tui.git.entries import (
     WorktreeEntry,
     connect,
@@ -42,6 +42,7 @@ from fleet_tui.git.program import (
     start_for,
 )
 from fleet_tui.git.repository import Repository
+from fleet_tui.git.rollback import entries_for, erase
 
 PREFIX = "spare."
 """Of the name of a spare's entry. The name of an agent's entry contains no dot."""

@@ -110,7 +110,7 @@ def test_the_launcher_makes_a_spare_after_its_agents_have_started(
 
     assert call(Path(second.worktree), "reflog", "show", "HEAD", "--format=%gs").count("\n") <= 1
     assert not Path(spare.path).exists()
-    assert not (second.has_ended or third.has_ended)
+    assert [one.name for one in (second, third) if one.has_ended] == []
     wait_until(_is_free, "the end of the launcher")
 
 
