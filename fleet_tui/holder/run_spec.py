@@ -38,6 +38,8 @@ class RunSpec:
     """The agent's name when the run began."""
     after_turn: tuple[str, ...] = ()
     """The command to start when a turn has ended; empty for none."""
+    seconds: float = 0.0
+    """The longest that the program may run before it is ended; 0 for no limit."""
 
     @classmethod
     def from_plain(cls, values: Mapping[str, Any]) -> RunSpec:

@@ -60,13 +60,14 @@ _SPENDING: dict[str, ColumnKind] = {
 WORK_TABLES: dict[str, dict[str, ColumnKind]] = {
     "reviewed_file": {"agent": "text", "path": "text", "content": "text", "at": "time"},
     "review_comment": {
-        "id": "text", "agent": "text", "path": "text", "side": "text", "first": "int", "last": "int", "quoted": "text",
-        "text": "text", "created_at": "time", "round": "int", "sent_at": "maybe time", "receipt": "text",
-        "handled_at": "maybe time",
+        "id": "text", "agent": "text", "path": "text", "side": "text", "first": "int", "last": "int", "against": "text",
+        "quoted": "text", "before": "text", "after": "text", "text": "text", "created_at": "time", "round": "int",
+        "sent_at": "maybe time", "receipt": "text", "handled_at": "maybe time",
     },
     "check_run": {
         "id": "text", "agent": "text", "command": "text", "tree": "text", "onto": "text", "state": "text",
         "started_at": "time", "ended_at": "maybe time", "exit_code": "maybe int", "summary": "text",
+        "after_tree": "text", "note": "text",
     },
     "checkpoint": {
         "agent": "text", "number": "int", "commit_id": "text", "tree": "text", "kind": "text", "at": "time",

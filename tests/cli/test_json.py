@@ -175,6 +175,11 @@ AGENT_COMMANDS = (
 )  # fmt: skip
 TALK_COMMANDS = (
     "diff",
+    "comment",
+    "comments",
+    "comments --send",
+    "check",
+    "check --output",
     "checkpoint",
     "checkpoint --list",
     "checkpoint --diff",
@@ -245,6 +250,15 @@ def test_commands_that_talk_to_agents_print_what_was_said(
 
     (Path(agent.worktree) / "new.txt").write_text("one line\n")
     assert [one["path"] for one in ask("diff", agent.name)["files"]] == ["new.txt"]
+    written = ask("comment", agent.name, "new.txt:1", "say more")
+    assert (written["quoted"], written["is_sent"]) == (["one line"], False)
+    assert [one["id"] for one in ask("comments", agent.name)] == [written["id"]]
+    assert ask("comments", agent.name, "--send", of="comments --send")["state"] == "queued"
+    cli.ok("queue", agent.name, "--cancel", "1")
+    with paths.user_config().open("a") as settings:
+        settings.write('[land]\ncheck = "echo 3 passed in 1s"\n')
+    assert [one["summary"] for one in ask("check", agent.name)] == ["3 passed"]
+    assert ask("check", agent.name, "--output", of="check --output")["lines"] == ["3 passed in 1s"]
     assert ask("checkpoint", agent.name, "-m", "first")["number"] == 1
     assert ask("checkpoint", agent.name, "--rename", "1", "-m", "one")["note"] == "one"
     listed = ask("checkpoint", agent.name, "--list", of="checkpoint --list")

@@ -53,9 +53,11 @@ CREATE TABLE check_run (
     started_at  real not null,
     ended_at    real,
     exit_code   integer,
-    summary     text not null default ''
+    summary     text not null default '',
+    after_tree  text not null default '',
+    note        text not null default ''
 ) strict;
-INSERT INTO "check_run" VALUES('k1','id-a','make test','c0ffee','','passed',5.0,6.0,0,'3 passed');
+INSERT INTO "check_run" VALUES('k1','id-a','make test','c0ffee','','passed',5.0,6.0,0,'3 passed','','');
 CREATE TABLE checkpoint (
     agent      text not null references agent (id),
     number     integer not null,
@@ -139,7 +141,10 @@ CREATE TABLE review_comment (
     side        text not null, 
     first       integer not null,
     last        integer not null,
+    against     text not null default '', 
     quoted      text not null, 
+    before      text not null default '[]', 
+    after       text not null default '[]', 
     text        text not null,
     created_at  real not null,
     round       integer not null default 0,
@@ -147,7 +152,7 @@ CREATE TABLE review_comment (
     receipt     text not null default '',
     handled_at  real
 ) strict;
-INSERT INTO "review_comment" VALUES('c1','id-a','src/a.py','new',3,4,'["one", "two"]','say why',5.0,1,6.0,'p1',NULL);
+INSERT INTO "review_comment" VALUES('c1','id-a','src/a.py','new',3,4,'','["one", "two"]','["above"]','[]','say why',5.0,1,6.0,'p1',NULL);
 CREATE TABLE reviewed_file (
     agent    text not null references agent (id),
     path     text not null,
