@@ -138,7 +138,10 @@ def fork_point(git_dir: Path, one: str, other: str) -> str:
 
 def commit_count(git_dir: Path, old: str, new: str) -> int:
     """How many commits the second one has that the first has not."""
-    return int(_output(git_dir, "rev-list", "--count", f"{old}..{new}"))
+    done = _run(git_dir, "rev-list", "--count", f"{old}..{new}")
+    if done.returncode:
+        raise GitFailed(reason(done))
+    return int(done.stdout)
 
 
 def commit_of(git_dir: Path, name: str) -> str:
