@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 def conflicts(patterns: tuple[str, ...], everywhere: bool, as_json: bool) -> None:
     """Show agents whose work does not merge.
 
-    Each is merged with the others and with the base branch, uncommitted work included, in memory: no worktree, index or branch is touched. Files that several
-    agents have changed and that merge are listed as well.
+    Each is merged with the others and with the base branch, uncommitted work included, in memory: no worktree, index or
+    branch is touched. Files that several agents have changed and that merge are listed as well.
 
     \b
     Examples:
