@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from fleet_tui.git.archive import archive_of, archives
     from fleet_tui.git.changes import ChangeKind, DiffStat, FileChange, diff_stat, ignored, status
+    from fleet_tui.git.containment import Containment, containment
     from fleet_tui.git.creation import WorktreePlan, add, plan, plan_many, roll_back_add
     from fleet_tui.git.diffs import changed_files, commit_of, fork_point, patch, stat_text
     from fleet_tui.git.emptying import (
@@ -27,6 +28,14 @@ if TYPE_CHECKING:
     from fleet_tui.git.merging import MergeResult, merge_pairs
     from fleet_tui.git.plain import GitPlaces, place_at, place_of, run_plain
     from fleet_tui.git.program import GitCancelled, GitFailed
+    from fleet_tui.git.pushing import Pushed, push
+    from fleet_tui.git.remotes import (
+        PushPlan,
+        RemoteAddress,
+        push_plan,
+        remote_counterpart,
+        without_credentials,
+    )
     from fleet_tui.git.repository import (
         Repository,
         Worktree,
@@ -50,6 +59,7 @@ if TYPE_CHECKING:
 MODULES = {
     "archive": "archive_of archives",
     "changes": "ChangeKind DiffStat FileChange diff_stat ignored status",
+    "containment": "Containment containment",
     "creation": "WorktreePlan add plan plan_many roll_back_add",
     "diffs": "changed_files commit_of fork_point patch stat_text",
     "emptying": "trash_contents empty_trashed how_to_restore is_half_deleted saved_refs",
@@ -58,6 +68,8 @@ MODULES = {
     "merging": "MergeResult merge_pairs",
     "plain": "GitPlaces place_at place_of run_plain",
     "program": "GitFailed GitCancelled",
+    "pushing": "Pushed push",
+    "remotes": "PushPlan RemoteAddress push_plan remote_counterpart without_credentials",
     "repository": "Repository Worktree ensure_repository branch_names discover init moved_to prune repair worktrees",
     "scratch": "ScratchObjects scratch_objects",
     "snapshot": "Snapshot take_snapshot",
