@@ -66,13 +66,11 @@ def push_plan(git_dir: Path, branch: str, base: str) -> PushPlan:
     for name in (pushed_to, base_remote):
         if name not in names or not _SAFE_PART.fullmatch(name):
             raise NotFound(f"there is no remote {name!r}", hint="git remote -v lists them")
-    return PushPlan(
-        pushed_to,
-        address(_url(git_dir, pushed_to, "--push")),
-        base_remote,
-        address(_url(git_dir, base_remote)),
-        base_there,
-    )
+    source = address(_url(git_dir, pushed_to, "--push"))
+    if not source.host:
+        source = address(_url(git_dir, pushed_to))  # pushed through a mirror
+    target = address(_url(git_dir, base_remote))
+    return PushPlan(pushed_to, source, base_remote, target, base_there)
 
 
 def remote_counterpart(git_dir: Path, branch: str) -> str:

@@ -83,9 +83,9 @@ class _Reading:
         self._most = most
         self._keep = keep
         self.is_cut = False
-        assert started.stdout is not None
-        assert started.stderr is not None
-        self._streams: tuple[IO[bytes], IO[bytes]] = started.stdout, started.stderr
+        self._streams: list[IO[bytes]] = [
+            stream for stream in (started.stdout, started.stderr) if stream is not None
+        ]
         self._texts = {stream.fileno(): bytearray() for stream in self._streams}
 
     def kept(self) -> tuple[bytes, bytes]:
@@ -120,11 +120,10 @@ class _Reading:
 
     def _register_input(self, selector: selectors.BaseSelector) -> None:
         stdin = self._started.stdin
-        assert stdin is not None
-        if self._unsent:
+        if stdin is not None and self._unsent:
             os.set_blocking(stdin.fileno(), False)
             selector.register(stdin, selectors.EVENT_WRITE)
-        else:
+        elif stdin is not None:
             stdin.close()
 
     def _transfer(self, selector: selectors.BaseSelector, key: selectors.SelectorKey) -> None:

@@ -29,7 +29,17 @@ from tests.cli.commands import Cli, all_commands, cli, project
 
 __all__ = ["cli", "module_pool", "pool", "project"]
 
-FAMILIES = ("prompts", "trash", "worktrees", "settings", "trust", "permissions", "profiles", "review")
+FAMILIES = (
+    "prompts",
+    "trash",
+    "worktrees",
+    "settings",
+    "trust",
+    "permissions",
+    "profiles",
+    "review",
+    "pull_requests",
+)
 SOURCE = Path(fleet_tui.__file__).parent
 OF_FACE = (
     "as_json", "yes", "force", "watch", "grouped", "show_origin", "fix", "repair", "count", "lines", "color", "short", "everywhere", "stat", "name_only",

@@ -84,12 +84,12 @@ def test_a_base_on_a_remote_names_it(repo: Path) -> None:
 
 def test_no_remote_or_several_that_nothing_tells_apart_are_an_error_with_a_remedy(repo: Path) -> None:
     git_dir = git.discover(repo).git_dir
-    with pytest.raises(FleetError, match="no remote to push to.*git remote add"):
+    with pytest.raises(FleetError, match=r"no remote to push to.*git remote add"):
         git.push_plan(git_dir, "side", "main")
     remotes(repo, only="git@h:o/one.git")
     assert git.push_plan(git_dir, "side", "main").remote == "only"
     remotes(repo, other="git@h:o/two.git")
-    with pytest.raises(FleetError, match="several: only, other.*pushDefault"):
+    with pytest.raises(FleetError, match=r"several: only, other.*pushDefault"):
         git.push_plan(git_dir, "side", "main")
     call(repo, "config", "remote.pushDefault", "gone")
     call(repo, "config", "branch.main.remote", "other")

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Literal
 
 from fleet_tui.git.merging import merge_pairs
-from fleet_tui.git.program import GitFailed, ask, lines, reason, run
+from fleet_tui.git.program import COMMIT, GitFailed, ask, lines, reason, run
 from fleet_tui.git.scratch import scratch_objects
 
 Containment = Literal["", "merged", "rebased", "squashed"]
@@ -24,7 +24,7 @@ def containment(git_dir: Path, *, start: str, tip: str, target: str) -> Containm
 
     A branch without commits of its own is contained in nothing.
     """
-    if not ask(git_dir, "rev-list", "--max-count=1", tip, f"^{start}").stdout.strip():
+    if not has_own_commits(git_dir, start, tip):
         return ""
     if ask(git_dir, "merge-base", "--is-ancestor", tip, target).returncode == 0:
         return "merged"
@@ -42,6 +42,19 @@ def containment(git_dir: Path, *, start: str, tip: str, target: str) -> Containm
         ):
             return "squashed"
     return ""
+
+
+def has_own_commits(git_dir: Path, start: str, tip: str) -> bool:
+    """Whether there are commits from `start` to `tip`."""
+    return bool(ask(git_dir, "rev-list", "--max-count=1", tip, f"^{start}").stdout.strip())
+
+
+def is_between(git_dir: Path, start: str, commit: str, tip: str) -> bool:
+    """Whether a commit is `tip` or before it, and not before `start`. One that is not here is not."""
+    if not COMMIT.fullmatch(commit):
+        return False
+    is_before = ("merge-base", "--is-ancestor", commit)
+    return ask(git_dir, *is_before, tip).returncode == 0 and ask(git_dir, *is_before, start).returncode == 1
 
 
 def _has_all_patches(git_dir: Path, target: str, tip: str, fork: str, objects: Mapping[str, str]) -> bool:
