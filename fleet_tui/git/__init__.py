@@ -13,6 +13,19 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from fleet_tui.git.archive import archive_of, archives
     from fleet_tui.git.changes import ChangeKind, DiffStat, FileChange, diff_stat, ignored, status
+    from fleet_tui.git.checkpoints import (
+        BroughtFiles,
+        CheckpointCommit,
+        bring_files,
+        checkpoint_commits,
+        drop_checkpoints,
+        files_tree,
+        head_of,
+        in_the_way,
+        operation_in_progress,
+        save_checkpoint,
+        tree_of,
+    )
     from fleet_tui.git.contained import Containment, containment, has_own_commits, is_between
     from fleet_tui.git.creation import WorktreePlan, add, plan, plan_many, roll_back_add
     from fleet_tui.git.diffs import changed_files, commit_of, fork_point, patch, stat_text
@@ -23,7 +36,16 @@ if TYPE_CHECKING:
         saved_refs,
         trash_contents,
     )
-    from fleet_tui.git.entries import WorktreeChanged, link_problem, link_problems, lock, relink, unlock
+    from fleet_tui.git.entries import (
+        WorktreeChanged,
+        link_problem,
+        link_problems,
+        lock,
+        relink,
+        remove_tree,
+        unlock,
+    )
+    from fleet_tui.git.hunks import blob_text, file_diff, file_text
     from fleet_tui.git.ignore_patterns import IgnorePattern
     from fleet_tui.git.merging import MergeResult, merge_pairs
     from fleet_tui.git.plain import GitPlaces, place_at, place_of, run_plain
@@ -52,7 +74,13 @@ if TYPE_CHECKING:
     from fleet_tui.git.snapshot import Snapshot, take_snapshot
     from fleet_tui.git.startpoints import start_point, start_points, tree_size
     from fleet_tui.git.trash import RestoredWorktree, from_trash, to_trash
-    from fleet_tui.git.trash_records import TrashedWorktree, find_trashed, restore_record, trashed
+    from fleet_tui.git.trash_records import (
+        TrashedWorktree,
+        find_trashed,
+        place_in_trash,
+        restore_record,
+        trashed,
+    )
     from fleet_tui.git.unused_branches import idle_branches, restore_branch, set_branch_aside
     from fleet_tui.git.user_settings import user_setting
 
@@ -60,10 +88,15 @@ MODULES = {
     "archive": "archive_of archives",
     "changes": "ChangeKind DiffStat FileChange diff_stat ignored status",
     "contained": "Containment containment has_own_commits is_between",
+    "checkpoints": (
+        "BroughtFiles CheckpointCommit bring_files checkpoint_commits drop_checkpoints files_tree head_of in_the_way "
+        "operation_in_progress save_checkpoint tree_of"
+    ),
     "creation": "WorktreePlan add plan plan_many roll_back_add",
     "diffs": "changed_files commit_of fork_point patch stat_text",
     "emptying": "trash_contents empty_trashed how_to_restore is_half_deleted saved_refs",
-    "entries": "WorktreeChanged link_problem link_problems lock relink unlock",
+    "entries": "WorktreeChanged link_problem link_problems lock relink remove_tree unlock",
+    "hunks": "blob_text file_diff file_text",
     "ignore_patterns": "IgnorePattern",
     "merging": "MergeResult merge_pairs",
     "plain": "GitPlaces place_at place_of run_plain",
@@ -75,7 +108,7 @@ MODULES = {
     "snapshot": "Snapshot take_snapshot",
     "startpoints": "start_point start_points tree_size",
     "trash": "RestoredWorktree from_trash to_trash",
-    "trash_records": "TrashedWorktree find_trashed restore_record trashed",
+    "trash_records": "TrashedWorktree find_trashed place_in_trash restore_record trashed",
     "unused_branches": "restore_branch idle_branches set_branch_aside",
     "user_settings": "user_setting",
 }

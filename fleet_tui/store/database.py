@@ -23,7 +23,10 @@ from fleet_tui.store.sqlite import BUSY_SECONDS, SqliteDatabase
 
 if TYPE_CHECKING:
     from fleet_tui.store.batches import BatchTable
+    from fleet_tui.store.checkpoints import CheckpointTable
+    from fleet_tui.store.checks import CheckTable
     from fleet_tui.store.pull_requests import PullRequestTable
+    from fleet_tui.store.reviews import ReviewTables
     from fleet_tui.store.spending import SpendingTable
 
 
@@ -50,6 +53,18 @@ class Store:
         return BatchTable(self.db, self.journal, self.agents)
 
     @cached_property
+    def checks(self) -> CheckTable:
+        from fleet_tui.store.checks import CheckTable  # deferred: few commands read it
+
+        return CheckTable(self.db, self.journal)
+
+    @cached_property
+    def checkpoints(self) -> CheckpointTable:
+        from fleet_tui.store.checkpoints import CheckpointTable  # deferred: few commands read it
+
+        return CheckpointTable(self.db, self.journal)
+
+    @cached_property
     def spending(self) -> SpendingTable:
         from fleet_tui.store.spending import SpendingTable  # deferred: few commands read it
 
@@ -60,6 +75,12 @@ class Store:
         from fleet_tui.store.pull_requests import PullRequestTable  # deferred: read only where there are any
 
         return PullRequestTable(self.db, self.journal)
+
+    @cached_property
+    def reviews(self) -> ReviewTables:
+        from fleet_tui.store.reviews import ReviewTables  # deferred: few commands read them
+
+        return ReviewTables(self.db, self.journal)
 
     def close(self) -> None:
         self.db.close()

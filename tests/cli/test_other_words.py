@@ -12,14 +12,12 @@ from tests.cli.commands import Cli, all_commands, cli, project
 __all__ = ["cli", "project"]
 
 COMING = (
-    "diff",
     "land",
     "merge",
     "compare",
     "task",
     "tasks",
     "review",
-    "checkpoint",
     "serve",
     "workflow",
 )
@@ -64,7 +62,7 @@ def test_the_help_names_the_words_that_run_a_command(cli: Cli) -> None:
         ("unset", "use: fleet config"),
         ("batches", "use: fleet list --grouped"),
         ("cd", 'use: fleet path AGENT, as in: cd "$(fleet path AGENT)"'),
-        ("diff", "see: fleet --help"),
+        ("changes", "use: fleet diff"),
         ("crate", "see: fleet --help"),
     ],
 )

@@ -53,9 +53,11 @@ CREATE TABLE check_run (
     started_at  real not null,
     ended_at    real,
     exit_code   integer,
-    summary     text not null default ''
+    summary     text not null default '',
+    after_tree  text not null default '',
+    note        text not null default ''
 ) strict;
-INSERT INTO "check_run" VALUES('k1','id-a','make test','c0ffee','','passed',5.0,6.0,0,'3 passed');
+INSERT INTO "check_run" VALUES('k1','id-a','make test','c0ffee','','passed',5.0,6.0,0,'3 passed','','');
 CREATE TABLE checkpoint (
     agent      text not null references agent (id),
     number     integer not null,
@@ -66,9 +68,14 @@ CREATE TABLE checkpoint (
     note       text not null default '',
     turn       integer not null default 0,
     restored   integer not null default 0,
+    added      integer not null default 0,
+    removed    integer not null default 0,
+    changed    integer not null default 0,
+    files      text not null default '[]',
+    left_out   text not null default '[]',
     primary key (agent, number)
 ) strict;
-INSERT INTO "checkpoint" VALUES('id-a',1,'c0ffee','beef','turn',5.0,'do it',1,0);
+INSERT INTO "checkpoint" VALUES('id-a',1,'c0ffee','beef','turn',5.0,'do it',1,0,2,1,1,'["a.txt"]','[]');
 CREATE TABLE journal (
     id     integer primary key autoincrement,
     at     real not null,
@@ -139,7 +146,10 @@ CREATE TABLE review_comment (
     side        text not null, 
     first       integer not null,
     last        integer not null,
+    against     text not null default '', 
     quoted      text not null, 
+    before      text not null default '[]', 
+    after       text not null default '[]', 
     text        text not null,
     created_at  real not null,
     round       integer not null default 0,
@@ -147,7 +157,7 @@ CREATE TABLE review_comment (
     receipt     text not null default '',
     handled_at  real
 ) strict;
-INSERT INTO "review_comment" VALUES('c1','id-a','src/a.py','new',3,4,'["one", "two"]','say why',5.0,1,6.0,'p1',NULL);
+INSERT INTO "review_comment" VALUES('c1','id-a','src/a.py','new',3,4,'','["one", "two"]','["above"]','[]','say why',5.0,1,6.0,'p1',NULL);
 CREATE TABLE reviewed_file (
     agent    text not null references agent (id),
     path     text not null,
