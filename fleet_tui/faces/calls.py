@@ -182,16 +182,6 @@ VERBS: tuple[Verb, ...] = (
         {"cli": Offer("diff --stat", names=_NAME, left_out={"width": "it is the terminal's"}), "dashboard": "the review screen counts lines beside each file"},
         reads=True,
     ),
-    # Pull requests.
-    Verb(
-        "pull_requests.open",
-        {"cli": _LANDS, "dashboard": _LANDS},
-        remote=True,
-    ),
-    Verb("pull_requests.of", {"cli": Offer("list", names={"agents": "everywhere"}), "dashboard": _LIVE}, reads=True),
-    Verb("pull_requests.refresh", {"cli": _LANDS, "dashboard": _LIVE}, remote=True),
-    Verb("pull_requests.watch", {"cli": _LANDS, "dashboard": "it follows open pull requests by itself"}),
-    Verb("pull_requests.merged_elsewhere", {"cli": Offer("doctor", left_out={"agents": "it examines those of the project", "base": "it is the branch that is checked out"}), "dashboard": "fleet doctor shows them"}, reads=True),
     Verb("review.file_diff", {"cli": "fleet diff prints patches", "dashboard": "the review screen shows hunks"}, reads=True),
     Verb("review.content", {"cli": "git show prints files", "dashboard": "the review screen colors code"}, reads=True),
     Verb("review.reviewed", {"cli": "marks are for a screen", "dashboard": "the review screen shows them"}, reads=True),
@@ -250,6 +240,15 @@ VERBS: tuple[Verb, ...] = (
             ),
     Verb("checkpoints.rename", {"cli": Offer("checkpoint --rename", names={**_NAME, "number": "rename"}), "dashboard": "the timeline does it"}),
     Verb("checkpoints.prune", {"cli": "limits apply by themselves", "dashboard": "limits apply by themselves"}),
+    # Pull requests.
+    Verb(
+        "pull_requests.open",
+        {"cli": _LANDS, "dashboard": _LANDS},
+    ),
+    Verb("pull_requests.of", {"cli": Offer("list", names={"agents": "everywhere"}), "dashboard": _LIVE}, reads=True),
+    Verb("pull_requests.refresh", {"cli": _LANDS, "dashboard": _LIVE}),
+    Verb("pull_requests.watch", {"cli": _LANDS, "dashboard": "it follows open pull requests by itself"}),
+    Verb("pull_requests.merged_elsewhere", {"cli": Offer("doctor", left_out={"agents": "it examines those of the project", "base": "it is the branch that is checked out"}), "dashboard": "fleet doctor shows them"}, reads=True),
     # The trash.
     Verb("trash.agents", {"cli": Offer("trash"), "dashboard": "undo restores the last kill"}, reads=True),
     Verb("trash.find", {"cli": Offer("undo", names={"name": "agent"}), "dashboard": _CHOSEN}, reads=True),

@@ -482,7 +482,7 @@ class Fleet(FleetReader):
 
     @staticmethod
     def newest_version() -> str:
-        """The newest version in the user's package index: the only verb that uses the network."""
+        """The newest version in the user's package index. Only this and pull requests use the network."""
         from fleet_tui.fleet import installation
 
         return installation.newest_version()

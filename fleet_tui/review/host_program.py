@@ -55,12 +55,12 @@ def ask(
     arguments: Sequence[str],
     *,
     stdin: str = "",
-    seconds: float = SECONDS,
+    seconds: float | None = None,
     most: int = MOST_ANSWER,
     keep: Literal["start", "end"] = "start",
 ) -> str:
     """What the program prints. Raises HostProgramFailed with its reason on one line."""
-    name = Path(path).name
+    name, seconds = Path(path).name, seconds or SECONDS
     what = " ".join([name, *arguments[:2]])
     try:
         done = run_bounded(

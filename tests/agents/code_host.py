@@ -72,7 +72,7 @@ def made(
     state: dict[str, Any], branch: str, title: str, body: str, base: str, *, draft: bool
 ) -> dict[str, Any]:
     number = max((one["number"] for one in state["requests"]), default=0) + 1
-    request = {
+    request: dict[str, Any] = {
         "number": number, "url": f"{state['url']}{number}", "state": "OPEN", "branch": branch.rpartition(":")[2],
         "owner": branch.partition(":")[0] if ":" in branch else "o", "head": "", "review": "", "checks": [],
         "title": title, "body": body, "base": base, "draft": draft,
