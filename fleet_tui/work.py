@@ -1,7 +1,7 @@
-"""Nouns of what agents have made: changed files, hunks, comments, checks, conflicts, checkpoints, landings.
+"""Nouns of what agents have made: changed files, hunks, comments, checks, conflicts, checkpoints, landings, requests.
 
 Pure data, as in `models`, which has the agents themselves. A *tree* is a git tree: all files of a worktree at one
-moment, uncommitted ones included.
+moment, uncommitted ones included. One file, because these words are read together: each is short, and has no behavior.
 """
 
 from __future__ import annotations
