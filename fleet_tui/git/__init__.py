@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from fleet_tui.git.archive import archive_of, archives
-    from fleet_tui.git.branch_to_land_on import BaseBranch, base_branch
+    from fleet_tui.git.branch_to_land_on import BaseBranch, base_branch, base_stamp
     from fleet_tui.git.changes import ChangeKind, DiffStat, FileChange, diff_stat, ignored, status
     from fleet_tui.git.conflicts import conflicting_files
     from fleet_tui.git.creation import WorktreePlan, add, plan, plan_many, roll_back_add
@@ -60,7 +60,7 @@ if TYPE_CHECKING:
 
 MODULES = {
     "archive": "archive_of archives",
-    "branch_to_land_on": "BaseBranch base_branch",
+    "branch_to_land_on": "BaseBranch base_branch base_stamp",
     "changes": "ChangeKind DiffStat FileChange diff_stat ignored status",
     "conflicts": "conflicting_files",
     "creation": "WorktreePlan add plan plan_many roll_back_add",

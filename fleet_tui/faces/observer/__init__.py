@@ -15,7 +15,9 @@ from pathlib import Path
 
 from fleet_tui import paths
 from fleet_tui.errors import FleetError, HolderGone, NotFound, StoreError
-from fleet_tui.faces.live import LiveData
+from fleet_tui.faces.conflict_wording import marks
+from fleet_tui.faces.live import ConflictDetails, LiveData
+from fleet_tui.faces.observer.conflict_watch import ConflictWatch
 from fleet_tui.faces.observer.diff_counts import DiffCounts
 from fleet_tui.faces.observer.holder_lines import HolderLines, last_words
 from fleet_tui.faces.observer.output_rates import OutputRates
@@ -46,6 +48,7 @@ class Observer:
         self._lines = HolderLines()
         self._diffs = DiffCounts(self._open_fleet)
         self._spending = SpendingWatch(self._open_fleet)
+        self._conflicts = ConflictWatch(self._open_fleet)
         self._sampler = Sampler()
         self._rates = OutputRates(self._run_folder)
         self._usage: Mapping[str, Usage] = {}
@@ -75,6 +78,7 @@ class Observer:
         fleet = self._open_fleet()
         threading.Thread(target=self._diffs.run, daemon=True).start()
         threading.Thread(target=self._spending.run, daemon=True).start()
+        threading.Thread(target=self._conflicts.run, daemon=True).start()
         while not fleet.is_store_replaced():
             now = time.monotonic()
             try:
@@ -89,6 +93,9 @@ class Observer:
             if now >= self._diffs_at:
                 self._diffs_at = now + ASK_DIFFS_SECONDS
                 self._diffs.ask(self._state.agents, self._lines.active, now, self._selected)
+                self._conflicts.ask(
+                    self._state.agents, self._lines.active, self._diffs.counts, now, self._selected
+                )
             self._spending.ask(self._state.agents, self._lines.active, now)
             self._report()
             self._lines.wait(now + TURN_SECONDS)
@@ -175,6 +182,7 @@ class Observer:
         return found.at if found is not None else 0.0
 
     def _report(self) -> None:
+        conflicts, details = self._conflicts.conflicts(self._state.agents), self._conflicts.details
         live = LiveData(
             {agent: self._shown(agent, used) for agent, used in self._usage.items()},
             dict(self._lines.lines),
@@ -188,6 +196,9 @@ class Observer:
             self._activity,
             self._diffs.ahead.get(self._selected),
             dict(self._diffs.problems),
+            conflicts,
+            marks(self._state.agents, conflicts) if conflicts else {},
+            details if details.agent == self._selected else ConflictDetails(),
         )
         if live != self._last:
             self._last = live
