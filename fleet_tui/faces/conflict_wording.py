@@ -23,6 +23,8 @@ KIND_WORDS: Mapping[ConflictKind, str] = {
     "other": "does not merge",
 }
 NO_COMMON_COMMIT = "they have no commit in common"
+MOST_PLACES = 5
+"""Of one file, in a prompt."""
 
 
 def place_words(place: ConflictPlace) -> str:
@@ -94,24 +96,26 @@ def conflict_prompt(agent: Agent, live: LiveData, agents: Sequence[Agent]) -> st
     parts = []
     for conflict, files in details_of(agent.id, live).conflicts:
         other = by_id.get(conflict.other)
-        known = {file.path: file_words(file) for file in files}
-        lines = [
-            f"- {path}: {words}" if words else f"- {path}"
-            for path, words in (known or dict.fromkeys(conflict.files, "")).items()
-        ]
+        lines = [_file_line(file) for file in files] or [f"- {path}" for path in conflict.files]
+        where = "\n".join(lines or [f"- {NO_COMMON_COMMIT}"])
         if other is None:
-            parts.append(
-                f"Your work does not merge with {conflict.base}:\n"
-                + "\n".join(lines or [f"- {NO_COMMON_COMMIT}"])
-                + f"\nBring in {conflict.base}, resolve this, and run the tests."
-            )
+            wanted = f"Bring in {conflict.base}, resolve this, and run the tests."
+            parts.append(f"Your work does not merge with {conflict.base}:\n{where}\n{wanted}")
         else:
+            wanted = (
+                f"Its files are in {other.worktree}: read them, but change only yours, so that the two merge."
+            )
             parts.append(
-                f"Your work does not merge with that of {other.name} (branch {other.branch}):\n"
-                + "\n".join(lines or [f"- {NO_COMMON_COMMIT}"])
-                + f"\nIts files are in {other.worktree}: read them, but change only yours, so that the two merge."
+                f"Your work does not merge with that of {other.name} (branch {other.branch}):\n{where}\n{wanted}"
             )
     return "\n\n".join(parts)
+
+
+def _file_line(file: ConflictingFile) -> str:
+    places = [
+        f"line{'' if one.first >= one.last else 's'} {place_words(one)}" for one in file.places[:MOST_PLACES]
+    ]
+    return f"- {file.path}: {KIND_WORDS[file.kind]}" + (f", {'; '.join(places)}" if places else "")
 
 
 def _short(other: Agent, beside: Agent, labels: Mapping[tuple[str, str], str]) -> str:

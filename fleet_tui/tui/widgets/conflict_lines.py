@@ -23,7 +23,7 @@ def conflict_lines(
     """At most that many lines, the last of which says what merges; none without a conflict."""
     if not details.conflicts or most < 2:
         return []
-    ending = _merging(details, agent, agents, width)
+    ending = _merging(details, agent, agents)
     room = most - len(ending)
     lines: list[Line] = []
     for place, (conflict, files) in enumerate(details.conflicts):
@@ -40,7 +40,7 @@ def conflict_lines(
             break
         lines.append(_head(conflict, agents, width))
         lines += _files(conflict, files, width, min(MOST_FILES, room - len(lines) - (left > 1)))
-    return [*lines[:room], *ending]
+    return [fit(line, width) if length(line) > width else line for line in [*lines[:room], *ending]]
 
 
 def _head(conflict: Conflict, agents: Sequence[Agent], width: int) -> Line:
@@ -76,7 +76,7 @@ def _path(path: str, room: int) -> Line:
     return fit(((text, ""),), room)
 
 
-def _merging(details: ConflictDetails, agent: Agent, agents: Sequence[Agent], width: int) -> list[Line]:
+def _merging(details: ConflictDetails, agent: Agent, agents: Sequence[Agent]) -> list[Line]:
     """One line that says what merges, and one about files that others have changed as well."""
     others = [one for one in agents if one.id in details.merging]
     called = short_names(agent, others, agents)
@@ -102,4 +102,4 @@ def _merging(details: ConflictDetails, agent: Agent, agents: Sequence[Agent], wi
             (end, "muted"),
         )
         lines.append(said)
-    return [fit(line, width) for line in lines]
+    return lines
