@@ -10,7 +10,7 @@ import click
 
 from fleet_tui.cli.group import callable_name, cli, refreshed_fleet, say, say_json, shortened
 from fleet_tui.cli.options import json_option, patterns_argument
-from fleet_tui.faces.plain import conflicts_record
+from fleet_tui.faces.work_records import conflicts_record
 from fleet_tui.quantities import counted
 
 if TYPE_CHECKING:
@@ -23,10 +23,10 @@ if TYPE_CHECKING:
 @click.option("-a", "--all", "everywhere", is_flag=True, help="Include all projects.")
 @json_option
 def conflicts(patterns: tuple[str, ...], everywhere: bool, as_json: bool) -> None:
-    """Show agents whose work does not merge, with each other or with the base branch.
+    """Show agents whose work does not merge.
 
-    Uncommitted work counts. Everything is merged in memory: no worktree, index or branch is touched. Files that several
-    agents have changed and that merge are listed as well.
+    Each is merged with the others and with the base branch, uncommitted work included, in memory: no worktree, index or
+    branch is touched. Files that several agents have changed and that merge are listed as well.
 
     \b
     Examples:

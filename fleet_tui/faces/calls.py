@@ -169,17 +169,38 @@ VERBS: tuple[Verb, ...] = (
         remote=True,
     ),
     # Review.
-    Verb("review.diff", {"cli": Offer("diff", names=_NAME), "dashboard": "fleet diff shows it"}, reads=True),
     Verb(
-        "review.patch",
-        {"cli": Offer("diff", names=_NAME, left_out={"files": "git apply --include selects files"}), "dashboard": "the review screen shows hunks"},
+        "review.diff",
+        {"cli": Offer("diff", names=_NAME, left_out={"counts": "only --json shows them, and then always"}), "dashboard": "fleet diff shows it"},
         reads=True,
     ),
+    Verb("review.patch", {"cli": Offer("diff", names=_NAME), "dashboard": "the review screen shows hunks"}, reads=True),
     Verb(
         "review.stat",
         {"cli": Offer("diff --stat", names=_NAME, left_out={"width": "it is the terminal's"}), "dashboard": "the review screen counts lines beside each file"},
         reads=True,
     ),
+    Verb("review.file_diff", {"cli": "fleet diff prints patches", "dashboard": "the review screen shows hunks"}, reads=True),
+    Verb("review.content", {"cli": "git show prints files", "dashboard": "the review screen colors code"}, reads=True),
+    Verb("review.reviewed", {"cli": "marks are for a screen", "dashboard": "the review screen shows them"}, reads=True),
+    Verb("review.mark_reviewed", {"cli": "marks are for a screen", "dashboard": "the review screen sets them"}),
+    Verb("review.unmark_reviewed", {"cli": "marks are for a screen", "dashboard": "the review screen removes them"}),
+    Verb(
+        "review.comment",
+        {"cli": Offer("comment", names={**_NAME, "first": "place", "last": "place", "path": "place", "side": "old"}), "dashboard": "the review screen takes them"},
+    ),
+    Verb("review.comments", {"cli": "fleet comments records what has changed, too", "dashboard": "the review screen shows them"}, reads=True),
+    Verb("review.refresh_comments", {"cli": Offer("comments", names=_NAME), "dashboard": "the review screen shows them"}),
+    Verb(
+        "review.reword_comment",
+        {"cli": Offer("comments --edit", names={**_NAME, "comment_id": "edit", "text": "edit"}), "dashboard": "the review screen does it"},
+    ),
+    Verb(
+        "review.delete_comment",
+        {"cli": Offer("comments --delete", names={**_NAME, "comment_id": "delete"}), "dashboard": "the review screen does it"},
+    ),
+    Verb("review.round_text", {"cli": Offer("comments --preview", names=_NAME), "dashboard": "the review screen shows it"}, reads=True),
+    Verb("review.send_comments", {"cli": Offer("comments --send", names=_NAME), "dashboard": "the review screen does it"}),
     # Conflicts.
     Verb(
         "conflicts.check",
@@ -202,6 +223,30 @@ VERBS: tuple[Verb, ...] = (
         {"cli": Offer("check", names={"runs": "patterns batch"}, left_out={"seconds": "land.check_minutes limits a check"}), "dashboard": _STATE},
         reads=True,
     ),
+    # Checkpoints.
+    Verb(
+        "checkpoints.make",
+        {"cli": Offer("checkpoint", names=_NAME), "dashboard": "the timeline makes one"},
+    ),
+    Verb("checkpoints.make_after_turn", {"cli": "a holder starts it when a turn ends", "dashboard": "as on the command line"}),
+    Verb("checkpoints.all", {"cli": Offer("checkpoint --list", names=_NAME), "dashboard": "the timeline lists them"}, reads=True),
+    Verb("checkpoints.start", {"cli": Offer("checkpoint --list", names=_NAME), "dashboard": "the timeline shows it"}, reads=True),
+    Verb(
+        "checkpoints.diff",
+        {"cli": Offer("checkpoint --diff", names={**_NAME, "number": "diff"}), "dashboard": "the timeline shows it"},
+        reads=True,
+    ),
+    Verb(
+        "checkpoints.patch",
+        {"cli": Offer("checkpoint --diff", names={**_NAME, "number": "diff"}), "dashboard": "the timeline shows hunks"},
+        reads=True,
+    ),
+    Verb(
+        "checkpoints.restore",
+        {"cli": Offer("checkpoint --restore", names={**_NAME, "number": "restore"}), "dashboard": "the timeline does it"},
+            ),
+    Verb("checkpoints.rename", {"cli": Offer("checkpoint --rename", names={**_NAME, "number": "rename"}), "dashboard": "the timeline does it"}),
+    Verb("checkpoints.prune", {"cli": "limits apply by themselves", "dashboard": "limits apply by themselves"}),
     # The trash.
     Verb("trash.agents", {"cli": Offer("trash"), "dashboard": "undo restores the last kill"}, reads=True),
     Verb("trash.find", {"cli": Offer("undo", names={"name": "agent"}), "dashboard": _CHOSEN}, reads=True),

@@ -21,10 +21,8 @@ from fleet_tui.git.entries import read_line, remove_tree, write
 MOST = 512 << 20
 """Bytes; above this, the folder is emptied when nobody else uses it."""
 MEASURE_SECONDS = 60.0
-"""Between two measures of its size: adding up thousands of objects takes longer than most merges."""
+"""How often the folder is measured, which takes a while with many objects; the time of the lock says when it was."""
 _TRIED = "tried-"
-
-_measured: dict[Path, float] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,9 +85,14 @@ def scratch_objects(git_dir: Path) -> Iterator[ScratchObjects]:
     digest = hashlib.sha256(os.fsencode(git_dir)).hexdigest()[:16]
     folder = paths.private(paths.cache() / "objects" / digest)
     with (folder / "lock").open("ab") as held:
+        is_due = time.time() - os.fstat(held.fileno()).st_mtime > MEASURE_SECONDS or not held.tell()
         with contextlib.suppress(BlockingIOError):
             fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            _tidy(folder)
+            _tidy(folder, is_due=is_due)
+            if is_due:
+                held.truncate(0)
+                held.write(b"measured\n")
+                held.flush()
         fcntl.flock(held, fcntl.LOCK_SH)
         paths.private(folder / "objects")
         yield ScratchObjects(folder, git_dir, _generation(folder))
@@ -111,15 +114,11 @@ def _generation(folder: Path) -> str:
     return read_line(path)
 
 
-def _tidy(folder: Path) -> None:
+def _tidy(folder: Path, *, is_due: bool) -> None:
     """Remove what killed processes have left, and everything if it is too much. Nobody else may use the folder."""
     for left in folder.glob(f"{_TRIED}*"):
         remove_tree(left)
-    now = time.monotonic()
-    if now - _measured.get(folder, -MEASURE_SECONDS) < MEASURE_SECONDS:
-        return
-    _measured[folder] = now
-    if _size(folder) > MOST:
+    if is_due and _size(folder) > MOST:
         for index in folder.glob("index-*"):
             index.unlink(missing_ok=True)
         remove_tree(folder / "objects")

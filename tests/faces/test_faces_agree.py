@@ -41,6 +41,7 @@ FAMILIES = (
     "review",
     "conflicts",
     "checks",
+    "checkpoints",
 )
 SOURCE = Path(fleet_tui.__file__).parent
 OF_FACE = (
@@ -203,7 +204,8 @@ def test_a_verb_that_reads_writes_nothing_to_the_store(fleet: Fleet) -> None:
     values: dict[str, Any] = {
         "agent": agent, "agents": [agent], "stopped": [agent], "killed": [], "sampler": Sampler(), "receipt": receipt,
         "receipt_id": receipt.id, "name": agent.name, "names": ["shell"], "patterns": [agent.name], "count": 5, "last": 5,
-        "key": "agent.default", "what": "git status", "seconds": 0.0, "runs": [],
+        "key": "agent.default", "what": "git status", "seconds": 0.0, "runs": [], "number": 0,
+        "path": "new.txt", "blob": "0" * 40,
         "conflict": Conflict(agent.id, "", "main", (), 0.0),
     }  # fmt: skip
     of_profiles = {**values, "name": "shell"}

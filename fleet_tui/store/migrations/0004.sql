@@ -15,7 +15,10 @@ create table review_comment (
     side        text not null, -- old or new
     first       integer not null,
     last        integer not null,
+    against     text not null default '', -- for the old side: a branch, a commit or an agent; empty for the base
     quoted      text not null, -- JSON list: the lines as they were
+    before      text not null default '[]', -- JSON list: the lines above them
+    after       text not null default '[]', -- JSON list: the lines below them
     text        text not null,
     created_at  real not null,
     round       integer not null default 0,
@@ -53,6 +56,11 @@ create table checkpoint (
     note       text not null default '',
     turn       integer not null default 0,
     restored   integer not null default 0,
+    added      integer not null default 0,
+    removed    integer not null default 0,
+    changed    integer not null default 0,
+    files      text not null default '[]',
+    left_out   text not null default '[]',
     primary key (agent, number)
 ) strict;
 
@@ -86,8 +94,10 @@ create table pull_request (
 ) strict;
 
 create table spare (
-    path     text primary key,
-    project  text not null references project (root),
-    base     text not null,
-    made_at  real not null
+    path      text primary key,
+    project   text not null references project (root),
+    base      text not null,
+    made_at   real not null,
+    needed_at real not null, -- when its project last started agents
+    settings  text not null -- a digest of what decides, besides the base, which files it has; empty until it is ready
 ) strict;
