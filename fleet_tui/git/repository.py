@@ -122,6 +122,12 @@ def _main_work_tree(common: Path) -> tuple[Path, bool]:
     return (common.parent if common.name == ".git" else common), answers[0] == "true"
 
 
+def main_work_tree(git_dir: Path) -> tuple[Path | None, bool]:
+    """The work tree that is not a linked one, None if there is none or git does not know it; and whether it is bare."""
+    root, is_bare = _main_work_tree(git_dir)
+    return (None if is_bare or root == git_dir or not root.is_dir() else root), is_bare
+
+
 def _no_repository(start: Path, done: subprocess.CompletedProcess[str]) -> NoRepository:
     owned = re.search(r"dubious ownership in repository at '(.+)'", done.stderr)
     if owned:
