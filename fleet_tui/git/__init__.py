@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from fleet_tui.git.archive import archive_of, archives
     from fleet_tui.git.changes import ChangeKind, DiffStat, FileChange, diff_stat, ignored, status
+    from fleet_tui.git.conflicts import conflicting_files
     from fleet_tui.git.creation import WorktreePlan, add, plan, plan_many, roll_back_add
     from fleet_tui.git.diffs import changed_files, commit_of, fork_point, patch, stat_text
     from fleet_tui.git.emptying import (
@@ -50,6 +51,7 @@ if TYPE_CHECKING:
 MODULES = {
     "archive": "archive_of archives",
     "changes": "ChangeKind DiffStat FileChange diff_stat ignored status",
+    "conflicts": "conflicting_files",
     "creation": "WorktreePlan add plan plan_many roll_back_add",
     "diffs": "changed_files commit_of fork_point patch stat_text",
     "emptying": "trash_contents empty_trashed how_to_restore is_half_deleted saved_refs",

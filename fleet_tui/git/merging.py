@@ -40,11 +40,10 @@ def merge_pairs(
 
     Objects go to the repository, or where `objects` says. Raises GitFailed if git is older than 2.39.
     """
-    with _attributes(git_dir, base) as rules:
+    with merge_environment(git_dir, base) as (rules, options):
         done = run(
             rules,
-            *("--git-dir", str(git_dir), "--work-tree", str(rules)),
-            *("-c", "merge.default=text", *_drivers_off(git_dir)),
+            *options,
             *("merge-tree", "--write-tree", "--stdin", "--name-only", "--no-messages"),
             variables=objects,
             stdin="".join(f"{one} {other}\n" for one, other in pairs),
@@ -75,8 +74,16 @@ def _drivers_off(git_dir: Path) -> list[str]:
 
 
 @contextmanager
-def _attributes(git_dir: Path, base: str) -> Iterator[Path]:
+def merge_environment(git_dir: Path, base: str) -> Iterator[tuple[Path, list[str]]]:
+    """A folder to merge in, and the options that give git the attributes of `base` and none of the configured programs."""
     with tempfile.TemporaryDirectory(prefix="fleet-merge-") as folder:
         rules = ask(git_dir, "cat-file", "blob", f"{base}:.gitattributes").stdout
         Path(folder, ".gitattributes").write_text(rules, encoding="utf-8", errors="surrogateescape")
-        yield Path(folder)
+        yield (
+            Path(folder),
+            [
+                *("--git-dir", str(git_dir), "--work-tree", folder),
+                # Renormalizing would run the filters that attributes and configuration name.
+                *("-c", "merge.default=text", "-c", "merge.renormalize=false", *_drivers_off(git_dir)),
+            ],
+        )
