@@ -23,6 +23,7 @@ from fleet_tui.config.kinds import (
     PERMISSION,
     RULES,
     SECONDS,
+    STRATEGY,
     STRING,
     STRINGS,
     TABLE,
@@ -37,6 +38,7 @@ from fleet_tui.models import RunSettings
 if TYPE_CHECKING:
     from fleet_tui.permissions.policy import Policy
     from fleet_tui.permissions.rules import Mode, PermissionRule
+    from fleet_tui.work import Strategy
 
 DEFAULT = "default"
 """The origin of a value that no file sets."""
@@ -172,6 +174,18 @@ class Config:
         5,
         "Nice value of agents' programs, so that they yield to other work: 0 (as important) to 19",
         HIGHER,
+    )
+    strategy: Strategy = _key(
+        "land.strategy",
+        STRATEGY,
+        "merge",
+        "How an agent's work is landed: merge, squash (one commit), rebase or pr (a pull request)",
+    )
+    tidies: bool = _key(
+        "land.tidy",
+        BOOLEAN,
+        True,
+        "After landing, stop the agent, move its worktree to the trash and delete its merged branch",
     )
     env: Mapping[str, str] = _table("env", "Extra environment variables for every agent", SET)
 

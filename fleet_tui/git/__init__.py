@@ -25,6 +25,50 @@ if TYPE_CHECKING:
     )
     from fleet_tui.git.entries import WorktreeChanged, link_problem, link_problems, lock, relink, unlock
     from fleet_tui.git.ignore_patterns import IgnorePattern
+    from fleet_tui.git.landing import (
+        move_branch,
+    )
+    from fleet_tui.git.landing_checks import (
+        InTheWay,
+        checkout_of,
+        dirty_files,
+        files_in_the_way,
+        head_of,
+        refuse_unfinished,
+        touched_files,
+        unfinished_work,
+    )
+    from fleet_tui.git.landing_commits import (
+        BuiltCommit,
+        co_authors,
+        commits_between,
+        has_commit,
+        is_signed,
+        merged,
+        message_of,
+        rebased,
+        reverted,
+        snapshot_commit,
+        squashed,
+        tree_of,
+        with_trailers,
+    )
+    from fleet_tui.git.landing_heal import (
+        heal,
+    )
+    from fleet_tui.git.landing_hooks import (
+        BY_HAND,
+        COMMIT_HOOKS,
+        commit_everything,
+        merge_by_hand,
+        present_hooks,
+        rebase_by_hand,
+        run_post_merge,
+        squash_by_hand,
+    )
+    from fleet_tui.git.landing_note import (
+        has_note,
+    )
     from fleet_tui.git.merging import MergeResult, merge_pairs
     from fleet_tui.git.plain import GitPlaces, place_at, place_of, run_plain
     from fleet_tui.git.program import GitCancelled, GitFailed
@@ -32,6 +76,8 @@ if TYPE_CHECKING:
         Repository,
         Worktree,
         branch_names,
+        branches,
+        branches_with,
         discover,
         ensure_repository,
         init,
@@ -41,6 +87,7 @@ if TYPE_CHECKING:
         worktrees,
     )
     from fleet_tui.git.scratch import ScratchObjects, scratch_objects
+    from fleet_tui.git.scratch_worktree import left_scratch, scratch_worktree, sweep_scratch
     from fleet_tui.git.snapshot import Snapshot, take_snapshot
     from fleet_tui.git.startpoints import start_point, start_points, tree_size
     from fleet_tui.git.trash import RestoredWorktree, from_trash, to_trash
@@ -57,11 +104,18 @@ MODULES = {
     "emptying": "trash_contents empty_trashed how_to_restore is_half_deleted saved_refs",
     "entries": "WorktreeChanged link_problem link_problems lock relink unlock",
     "ignore_patterns": "IgnorePattern",
+    "landing": "move_branch",
+    "landing_checks": "InTheWay checkout_of dirty_files files_in_the_way head_of refuse_unfinished touched_files unfinished_work",
+    "landing_commits": "BuiltCommit co_authors commits_between has_commit is_signed merged message_of rebased reverted snapshot_commit squashed tree_of with_trailers",
+    "landing_heal": "heal",
+    "landing_hooks": "BY_HAND COMMIT_HOOKS commit_everything merge_by_hand present_hooks rebase_by_hand run_post_merge squash_by_hand",
+    "landing_note": "has_note",
     "merging": "MergeResult merge_pairs",
     "plain": "GitPlaces place_at place_of run_plain",
     "program": "GitFailed GitCancelled",
-    "repository": "Repository Worktree ensure_repository branch_names discover init moved_to prune repair worktrees",
+    "repository": "Repository Worktree ensure_repository branch_names branches branches_with discover init moved_to prune repair worktrees",
     "scratch": "ScratchObjects scratch_objects",
+    "scratch_worktree": "left_scratch scratch_worktree sweep_scratch",
     "snapshot": "Snapshot take_snapshot",
     "startpoints": "start_point start_points tree_size",
     "trash": "RestoredWorktree from_trash to_trash",

@@ -86,9 +86,9 @@ def stat_text(
     return _output(git_dir, "diff-tree", *_OPTIONS, f"--stat={width}", "--summary", old, new, objects=objects)
 
 
-def fork_point(git_dir: Path, one: str, other: str) -> str:
+def fork_point(git_dir: Path, one: str, other: str, *, objects: Mapping[str, str] | None = None) -> str:
     """The newest commit that both have; empty if there is none."""
-    return _run(git_dir, "merge-base", one, other).stdout.strip()
+    return _run(git_dir, "merge-base", one, other, objects=objects).stdout.strip()
 
 
 def commit_of(git_dir: Path, name: str) -> str:

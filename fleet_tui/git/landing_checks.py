@@ -15,7 +15,7 @@ from fleet_tui.fast_dataclasses import dataclass
 from fleet_tui.git.entries import WorktreeEntry, admins, read_line
 from fleet_tui.git.head import read_head
 from fleet_tui.git.plain import GitPlaces, plain_output
-from fleet_tui.git.program import ask, query
+from fleet_tui.git.program import ask, output
 from fleet_tui.git.repository import main_work_tree
 
 _UNFINISHED = {
@@ -55,9 +55,12 @@ class TouchedFiles:
         return {path for path, (_, new) in self.modes.items() if new == "000000"}
 
 
-def touched_files(git_dir: Path, old: str, new: str) -> TouchedFiles:
-    """The files that differ between two commits, renames taken apart."""
-    fields = query(git_dir, "diff-tree", "-r", "-z", "--no-renames", old, new).split("\0")
+def touched_files(
+    git_dir: Path, old: str, new: str, *, objects: Mapping[str, str] | None = None
+) -> TouchedFiles:
+    """The files that differ between two commits or trees, renames taken apart."""
+    command = ("--git-dir", str(git_dir), "diff-tree", "-r", "-z", "--no-renames", old, new)
+    fields = output(git_dir, *command, variables=objects).split("\0")
     modes, blobs = {}, {}
     for head, path in zip(fields[::2], fields[1::2], strict=False):
         old_mode, new_mode, old_blob, new_blob, _ = head[1:].split(" ")

@@ -13,6 +13,7 @@ from pathlib import Path
 from fleet_tui.fast_dataclasses import dataclass
 from fleet_tui.git.merging import merge_pairs
 from fleet_tui.git.program import ask, lines, output, query
+from fleet_tui.work import CommitLine
 
 _HELPER = {
     f"GIT_{role}_{part}": value
@@ -36,20 +37,13 @@ class BuiltCommit:
     """For a conflict in a rebase: the commit that could not be picked."""
 
 
-@dataclass(frozen=True, slots=True)
-class CommitLine:
-    """A commit as a list shows it."""
-
-    commit: str
-    subject: str
-    author: str
-    at: float
-
-
-def commits_between(git_dir: Path, old: str, new: str, *, most: int = 200) -> list[CommitLine]:
+def commits_between(
+    git_dir: Path, old: str, new: str, *, most: int = 200, objects: Mapping[str, str] | None = None
+) -> list[CommitLine]:
     """The commits that `new` has and `old` has not, newest first."""
-    form = "--format=%H%x00%s%x00%an%x00%ct"
-    rows = lines(query(git_dir, "log", form, f"--max-count={most}", "--no-show-signature", f"{old}..{new}"))
+    options = ("--format=%H%x00%s%x00%an%x00%ct", f"--max-count={most}", "--no-show-signature")
+    shown = output(git_dir, "--git-dir", str(git_dir), "log", *options, f"{old}..{new}", variables=objects)
+    rows = lines(shown)
     found = [row.split("\0") for row in rows]
     return [CommitLine(row[0], row[1], row[2], float(row[3])) for row in found if len(row) == 4]
 
@@ -68,9 +62,16 @@ def is_signed(git_dir: Path) -> bool:
     return ask(git_dir, "config", "--type=bool", "--get", "commit.gpgSign").stdout.strip() == "true"
 
 
-def commit_tree(git_dir: Path, tree: str, parents: Sequence[str], message: str) -> str:
-    """Make a commit with the user's own name, signed if all of theirs are."""
-    signs = is_signed(git_dir)
+def commit_tree(
+    git_dir: Path,
+    tree: str,
+    parents: Sequence[str],
+    message: str,
+    *,
+    signs: bool = False,
+    variables: Mapping[str, str] | None = None,
+) -> str:
+    """Make a commit with the user's own name."""
     options = [part for parent in parents for part in ("-p", parent)]
     return output(
         git_dir,
@@ -78,28 +79,29 @@ def commit_tree(git_dir: Path, tree: str, parents: Sequence[str], message: str) 
         *(["-S"] if signs else []),
         *("-F", "-"),
         stdin=message,
+        variables=variables,
         # Only a trusted git runs the program that signs.
         trusted=signs,
     ).strip()
 
 
-def merged(git_dir: Path, base: str, head: str, message: str) -> BuiltCommit:
+def merged(git_dir: Path, base: str, head: str, message: str, *, signs: bool) -> BuiltCommit:
     """A merge commit of a branch's tip and the work."""
     [result] = merge_pairs(git_dir, [(base, head)], base=base)
     if not result.is_clean:
         return BuiltCommit("", head, base)
-    return BuiltCommit(commit_tree(git_dir, result.tree, [base, head], message))
+    return BuiltCommit(commit_tree(git_dir, result.tree, [base, head], message, signs=signs))
 
 
-def squashed(git_dir: Path, base: str, head: str, message: str) -> BuiltCommit:
+def squashed(git_dir: Path, base: str, head: str, message: str, *, signs: bool) -> BuiltCommit:
     """One commit on a branch's tip with all of the work."""
     [result] = merge_pairs(git_dir, [(base, head)], base=base)
     if not result.is_clean:
         return BuiltCommit("", head, base)
-    return BuiltCommit(commit_tree(git_dir, result.tree, [base], message))
+    return BuiltCommit(commit_tree(git_dir, result.tree, [base], message, signs=signs))
 
 
-def rebased(git_dir: Path, base: str, head: str) -> BuiltCommit:
+def rebased(git_dir: Path, base: str, head: str, *, signs: bool) -> BuiltCommit:
     """The work's commits one by one on a branch's tip: authors, dates and messages stay, merges and empty ones go."""
     onto = base
     listed = lines(query(git_dir, "rev-list", "--reverse", "--topo-order", "--no-merges", f"{base}..{head}"))
@@ -113,7 +115,7 @@ def rebased(git_dir: Path, base: str, head: str) -> BuiltCommit:
             return BuiltCommit("", ours, theirs, _format(git_dir, commit, "%s"))
         if result.tree == onto_tree and tree != before:
             continue
-        onto = _picked(git_dir, commit, result.tree, onto)
+        onto = _picked(git_dir, commit, result.tree, onto, signs=signs)
     return BuiltCommit(onto)
 
 
@@ -124,22 +126,18 @@ def _siblings(git_dir: Path, before: str, *trees: str) -> list[str]:
 
 
 def _helper(git_dir: Path, tree: str, *parents: str) -> str:
-    options = [part for parent in parents for part in ("-p", parent)]
-    command = ("--git-dir", str(git_dir), "commit-tree", tree, *options, "-m", "merge in memory")
-    return output(git_dir, *command, variables=_HELPER).strip()
+    return commit_tree(git_dir, tree, parents, "merge in memory\n", variables=_HELPER)
 
 
-def _picked(git_dir: Path, commit: str, tree: str, onto: str) -> str:
+def snapshot_commit(git_dir: Path, tree: str, parents: Sequence[str], objects: Mapping[str, str]) -> str:
+    """A commit of a tree that is only compared, the same for the same tree and parents."""
+    return commit_tree(git_dir, tree, parents, "snapshot\n", variables={**_HELPER, **objects})
+
+
+def _picked(git_dir: Path, commit: str, tree: str, onto: str, *, signs: bool) -> str:
     name, mail, date = _format(git_dir, commit, "%an%x00%ae%x00%ad", "--date=raw").split("\0")
     author = {"GIT_AUTHOR_NAME": name, "GIT_AUTHOR_EMAIL": mail, "GIT_AUTHOR_DATE": date}
-    signs = is_signed(git_dir)
-    return output(
-        git_dir,
-        *("--git-dir", str(git_dir), "commit-tree", tree, "-p", onto, *(["-S"] if signs else []), "-F", "-"),
-        stdin=_format(git_dir, commit, "%B"),
-        variables=author,
-        trusted=signs,
-    ).strip()
+    return commit_tree(git_dir, tree, [onto], _format(git_dir, commit, "%B"), signs=signs, variables=author)
 
 
 def _format(git_dir: Path, commit: str, form: str, *options: str) -> str:
@@ -147,14 +145,14 @@ def _format(git_dir: Path, commit: str, form: str, *options: str) -> str:
     return shown.removesuffix("\n")
 
 
-def reverted(git_dir: Path, tip: str, old: str, new: str, message: str) -> BuiltCommit:
+def reverted(git_dir: Path, tip: str, old: str, new: str, message: str, *, signs: bool) -> BuiltCommit:
     """A commit on a branch's tip that takes back what was done from `old` to `new`."""
     trees = [tree_of(git_dir, one) for one in (new, tip, old)]
     ours, theirs = _siblings(git_dir, *trees)
     [result] = merge_pairs(git_dir, [(ours, theirs)], base=tip)
     if not result.is_clean:
         return BuiltCommit("", ours, theirs)
-    return BuiltCommit(commit_tree(git_dir, result.tree, [tip], message))
+    return BuiltCommit(commit_tree(git_dir, result.tree, [tip], message, signs=signs))
 
 
 def with_trailers(message: str, trailers: Mapping[str, str] | Sequence[tuple[str, str]]) -> str:

@@ -190,6 +190,12 @@ def branch_names(repo: Repository, pattern: str) -> set[str]:
     return {name.removeprefix("refs/heads/") for name in found}
 
 
+def branches_with(git_dir: Path, commit: str) -> set[str]:
+    """The branches that contain a commit."""
+    found = lines(query(git_dir, "for-each-ref", f"--contains={commit}", "--format=%(refname)", "refs/heads"))
+    return {name.removeprefix("refs/heads/") for name in found}
+
+
 def worktrees(repo: Repository) -> list[Worktree]:
     """The main work tree first, then the linked ones."""
     names = {admin.worktree: admin.name for admin in admins(repo.git_dir)}

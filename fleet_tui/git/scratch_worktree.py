@@ -51,12 +51,11 @@ def sweep_scratch(git_dir: Path, root: Path) -> list[Path]:
 
 def left_scratch(root: Path) -> list[Path]:
     """The scratch worktrees that nobody uses any more."""
-    found = []
-    with contextlib.suppress(OSError):
-        for path in sorted((root / FOLDER).iterdir()):
-            if path.is_dir() and not path.is_symlink() and not _is_used(path):
-                found.append(path)
-    return found
+    try:
+        found = sorted((root / FOLDER).iterdir())
+    except OSError:
+        return []
+    return [path for path in found if path.is_dir() and not path.is_symlink() and not _is_used(path)]
 
 
 def _is_used(path: Path) -> bool:

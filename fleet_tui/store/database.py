@@ -23,6 +23,7 @@ from fleet_tui.store.sqlite import BUSY_SECONDS, SqliteDatabase
 
 if TYPE_CHECKING:
     from fleet_tui.store.batches import BatchTable
+    from fleet_tui.store.landings import LandingTable
     from fleet_tui.store.spending import SpendingTable
 
 
@@ -53,6 +54,12 @@ class Store:
         from fleet_tui.store.spending import SpendingTable  # deferred: few commands read it
 
         return SpendingTable(self.db)
+
+    @cached_property
+    def landings(self) -> LandingTable:
+        from fleet_tui.store.landings import LandingTable  # deferred: only landing and undo need it
+
+        return LandingTable(self.db, self.journal)
 
     def close(self) -> None:
         self.db.close()
