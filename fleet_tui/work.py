@@ -146,6 +146,18 @@ class CheckRun:
     exit_code: int | None = None
     summary: str = ""
     """What it printed at its end: "214 passed, 3 skipped"."""
+    after: str = ""
+    """The files when it had ended, if only the check itself can have changed them; empty if that is not known."""
+    note: str = ""
+    """Why it was cancelled or did not start, or which files changed while it ran."""
+
+    @property
+    def is_over(self) -> bool:
+        return self.state not in {CheckState.WAITING, CheckState.RUNNING}
+
+    def counts_for(self, tree: str) -> bool:
+        """Whether it says something about these files: they are those that it ran on."""
+        return bool(tree) and tree in {self.tree, self.after}
 
     @property
     def is_green(self) -> bool:

@@ -67,6 +67,7 @@ LOWER = Authority("lower")
 HIGHER = Authority("higher")
 """A project may set a higher value than the user's, not a lower one."""
 RUN = Authority("trusted", "run")
+CHECK = Authority("trusted", "check")
 START = Authority("trusted", "start")
 START_WITH = Authority("trusted", "start", ())
 """Empty needs trust too: it removes the user's own flags, which may be what restrains agents."""
@@ -77,6 +78,7 @@ WRITE = Authority("trusted", "write")
 ALLOW = Authority("trusted", "allow", ((), "ask"))
 PART_EFFECTS: Mapping[str, str] = {
     "run": "in every new worktree, before the agent",
+    "check": "agents' work with this command",
     "start": "this instead of your own choice",
     "set": "in every agent's environment",
     "copy": "from your main worktree",
@@ -187,6 +189,13 @@ class Config:
         True,
         "After landing, stop the agent, move its worktree to the trash and delete its merged branch",
     )
+    check: str = _key(
+        "land.check", STRING, "", "A shell command that checks an agent's work, such as make test", CHECK
+    )
+    check_minutes: int = _key(
+        "land.check_minutes", COUNT, 15, "Minutes that a check may take; 0 for no limit"
+    )
+    checks_at_once: int = _key("land.checks_at_once", COUNT, 2, "Checks to run at the same time", USER)
     env: Mapping[str, str] = _table("env", "Extra environment variables for every agent", SET)
 
     approve_mode: Mode = _key(

@@ -27,6 +27,7 @@ from fleet_tui.models import Agent, Batch, Evidence, PromptSummary, Spending, St
 from fleet_tui.system.identity import here
 
 if TYPE_CHECKING:
+    from fleet_tui.fleet.checks import CheckVerbs
     from fleet_tui.fleet.installation import Installation
     from fleet_tui.fleet.launches import Launches
     from fleet_tui.fleet.permissions import PermissionVerbs
@@ -92,6 +93,12 @@ class Fleet(FleetReader):
         from fleet_tui.fleet.review import ReviewVerbs
 
         return ReviewVerbs(self)
+
+    @functools.cached_property
+    def checks(self) -> CheckVerbs:
+        from fleet_tui.fleet.checks import CheckVerbs
+
+        return CheckVerbs(self)
 
     # ── the project here ────────────────────────────────────────────────────────────────────────────────────────
 

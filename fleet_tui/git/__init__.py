@@ -23,7 +23,15 @@ if TYPE_CHECKING:
         saved_refs,
         trash_contents,
     )
-    from fleet_tui.git.entries import WorktreeChanged, link_problem, link_problems, lock, relink, unlock
+    from fleet_tui.git.entries import (
+        WorktreeChanged,
+        link_problem,
+        link_problems,
+        lock,
+        relink,
+        remove_tree,
+        unlock,
+    )
     from fleet_tui.git.ignore_patterns import IgnorePattern
     from fleet_tui.git.landing import (
         move_branch,
@@ -102,7 +110,7 @@ MODULES = {
     "creation": "WorktreePlan add plan plan_many roll_back_add",
     "diffs": "changed_files commit_of fork_point patch stat_text",
     "emptying": "trash_contents empty_trashed how_to_restore is_half_deleted saved_refs",
-    "entries": "WorktreeChanged link_problem link_problems lock relink unlock",
+    "entries": "WorktreeChanged link_problem link_problems lock relink remove_tree unlock",
     "ignore_patterns": "IgnorePattern",
     "landing": "move_branch",
     "landing_checks": "InTheWay checkout_of dirty_files files_in_the_way head_of refuse_unfinished touched_files unfinished_work",

@@ -67,6 +67,7 @@ WORK_TABLES: dict[str, dict[str, ColumnKind]] = {
     "check_run": {
         "id": "text", "agent": "text", "command": "text", "tree": "text", "onto": "text", "state": "text",
         "started_at": "time", "ended_at": "maybe time", "exit_code": "maybe int", "summary": "text",
+        "after_tree": "text", "note": "text",
     },
     "checkpoint": {
         "agent": "text", "number": "int", "commit_id": "text", "tree": "text", "kind": "text", "at": "time",

@@ -36,7 +36,9 @@ create table check_run (
     started_at  real not null,
     ended_at    real,
     exit_code   integer,
-    summary     text not null default ''
+    summary     text not null default '',
+    after_tree  text not null default '',
+    note        text not null default ''
 ) strict;
 
 create index check_run_by_agent on check_run (agent, started_at);

@@ -53,9 +53,11 @@ CREATE TABLE check_run (
     started_at  real not null,
     ended_at    real,
     exit_code   integer,
-    summary     text not null default ''
+    summary     text not null default '',
+    after_tree  text not null default '',
+    note        text not null default ''
 ) strict;
-INSERT INTO "check_run" VALUES('k1','id-a','make test','c0ffee','','passed',5.0,6.0,0,'3 passed');
+INSERT INTO "check_run" VALUES('k1','id-a','make test','c0ffee','','passed',5.0,6.0,0,'3 passed','','');
 CREATE TABLE checkpoint (
     agent      text not null references agent (id),
     number     integer not null,
