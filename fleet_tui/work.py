@@ -341,7 +341,7 @@ class LandingPlan:
     """What the branch will get."""
     uncommitted: tuple[ChangedFile, ...] = ()
     left_out: tuple[str, ...] = ()
-    """Untracked files that are not part of it: other repositories in the worktree."""
+    """Untracked files that are not landed: large ones, and other repositories in the worktree."""
     message: str = ""
     message_of: str = ""
     """What the message is of: "the one commit". Empty if nothing that the user can word is made."""

@@ -47,8 +47,13 @@ class LandingChoices:
     tidies: bool = True
 
 
-def preview(store: Store, agents: Sequence[Agent], choices: LandingChoices) -> list[LandingPlan]:
-    """What landing these agents one after the other would do, each on top of the last."""
+def preview(
+    store: Store, agents: Sequence[Agent], choices: LandingChoices, *, others: bool = True
+) -> list[LandingPlan]:
+    """What landing these agents one after the other would do, each on top of the last.
+
+    With `others`, also which other agents would conflict with the result.
+    """
     plans: list[LandingPlan] = []
     tips: dict[tuple[str, str], str] = {}
     for agent in agents:
@@ -65,6 +70,7 @@ def preview(store: Store, agents: Sequence[Agent], choices: LandingChoices) -> l
                 choices,
                 scratch,
                 is_first=key not in tips,
+                tries_others=others,
             )
             plans.append(planned.plan())
             tips[key] = planned.result or tips.get(key, target.tip)
@@ -89,9 +95,10 @@ class _Preview:
         scratch: git.ScratchObjects,
         *,
         is_first: bool,
+        tries_others: bool,
     ) -> None:
         self._store, self._target, self._choices, self._scratch = store, target, choices, scratch
-        self._is_first = is_first
+        self._is_first, self._tries_others = is_first, tries_others
         self._objects: Mapping[str, str] = scratch.variables
         self._obstacles: list[LandingObstacle] = []
         self._warnings: list[str] = []
@@ -162,17 +169,14 @@ class _Preview:
         found = git.take_snapshot(target.place, self._scratch, target.agent.id)
         changed = git.changed_files(target.git_dir, target.head, found.tree, objects=self._objects)
         uncommitted = tuple(replace(one, is_uncommitted=True) for one in changed)
-        repositories = tuple(path for path in found.left_out if path.endswith("/"))
-        if large := [path for path in found.left_out if not path.endswith("/")]:
-            self._warnings.append(f"large and not shown here, but committed: {', '.join(large)}")
-        if repositories:
+        if found.left_out:
             self._warnings.append(
-                f"other repositories in its worktree are not landed: {', '.join(repositories)}"
+                f"other repositories and files over 50 MB are not landed: {', '.join(found.left_out)}"
             )
         if not uncommitted:
-            return (), repositories, target.head
+            return (), found.left_out, target.head
         commit = git.snapshot_commit(target.git_dir, found.tree, [target.head], self._objects)
-        return uncommitted, repositories, commit
+        return uncommitted, found.left_out, commit
 
     def _merged(self, work: str, fork: str) -> tuple[tuple[ConflictingFile, ...], str]:
         """What conflicts, or the merged tree."""
@@ -263,7 +267,7 @@ class _Preview:
     def _others(self, tree: str, work: str) -> tuple[Conflict, ...]:
         """The project's other agents whose work would not merge with the result."""
         target = self._target
-        if not tree:
+        if not tree or not self._tries_others:
             return ()
         result = git.snapshot_commit(target.git_dir, tree, [target.tip, work], self._objects)
         others: list[tuple[Agent, str]] = []
