@@ -137,6 +137,13 @@ class LandingVerbs:
         since = max((agent.ended_at or 0.0 for agent in killed), default=0.0)
         return standing[-1] if standing[-1].at >= since else None
 
+    def has_moved_on(self, landing: Landing) -> bool:
+        """Whether the branch has later commits, so that only another commit can take a landing back."""
+        from fleet_tui import git
+
+        tips = git.branches(git.discover(Path(landing.project)).git_dir, [landing.into])
+        return landing.into not in tips or tips[landing.into].commit != landing.new
+
     def of(self, agent: Agent) -> Landing | None:
         """The newest landing of an agent that stands."""
         found = [
@@ -321,27 +328,36 @@ class _Train:
         def check(folder: Path, commit: str, tree: str) -> CheckRun:
             from fleet_tui.review import checks
 
-            shown = [0.0, ""]
-
-            def look() -> bool:
-                """Report the last line of the output now and then; asked all the time whether to cancel."""
-                if time.monotonic() - float(shown[0]) > LOOK_SECONDS and running:
-                    lines = [line for line in checks.output(running[-1], 3) if line.strip()]
-                    if lines and lines[-1] != shown[1]:
-                        report("check", "running", lines[-1])
-                        shown[1] = lines[-1]
-                    shown[0] = time.monotonic()
-                return False
-
-            running: list[CheckRun] = []
-
-            def changed(run: CheckRun) -> None:
-                if run.state is CheckState.RUNNING:
-                    running.append(run)
-
+            shown = _LastLine(lambda line: report("check", "running", line))
             return checks.run_in(
-                self._fleet.store, agent, settings, folder=folder, tree=tree, onto=commit, on_change=changed,
-                is_cancelled=look,
+                self._fleet.store, agent, settings, folder=folder, tree=tree, onto=commit,
+                on_change=shown.follow, is_cancelled=shown.look,
             )  # fmt: skip
 
         return check
+
+
+class _LastLine:
+    """Reports the last line that a running check has printed, now and then."""
+
+    def __init__(self, report: Callable[[str], None]) -> None:
+        self._report = report
+        self._run: CheckRun | None = None
+        self._line = ""
+        self._at = 0.0
+
+    def follow(self, run: CheckRun) -> None:
+        self._run = run if run.state is CheckState.RUNNING else None
+
+    def look(self) -> bool:
+        """Called all the time while it runs, to ask whether to cancel it: never."""
+        now = time.monotonic()
+        if self._run is not None and now - self._at > LOOK_SECONDS:
+            from fleet_tui.review import checks
+
+            self._at = now
+            lines = [line.strip() for line in checks.output(self._run, 3) if line.strip()]
+            if lines and lines[-1] != self._line:
+                self._line = lines[-1]
+                self._report(self._line)
+        return False

@@ -6,7 +6,7 @@ import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from fleet_tui.errors import FleetError
+from fleet_tui.errors import FleetError, Refused
 from fleet_tui.models import Agent, Status
 
 if TYPE_CHECKING:
@@ -21,6 +21,12 @@ def undo(fleet: Fleet, agents: Sequence[Agent], *, everywhere: bool, unland: boo
     if not agents:
         last = fleet.landing.last(everywhere=everywhere) if unland else None
         if last is not None:
+            if fleet.landing.has_moved_on(last):
+                name = fleet.store.agents.get(last.agent).name
+                raise Refused(
+                    f"{last.into} has moved on since {name} was landed",
+                    hint=f"fleet undo {name} takes it back with a commit that reverts it",
+                )
             return [fleet.landing.undo(last)]
         agents = fleet.trash.last_killed(everywhere=everywhere)
     failures: list[FleetError] = []

@@ -18,7 +18,7 @@ from fleet_tui.work import CommitLine
 _HELPER = {
     f"GIT_{role}_{part}": value
     for role in ("AUTHOR", "COMMITTER")
-    for part, value in (("NAME", "fleet"), ("EMAIL", "fleet@localhost"), ("DATE", "0 +0000"))
+    for part, value in (("NAME", "fleet"), ("EMAIL", "fleet@localhost"), ("DATE", "@0 +0000"))
 }
 _CO_AUTHORS = "%(trailers:key=Co-authored-by,valueonly)"
 _TRAILER = re.compile(r"[A-Za-z][A-Za-z0-9-]*: \S.*")

@@ -6,12 +6,14 @@ would run, the user's own git does the same in a scratch worktree, so that the h
 
 from __future__ import annotations
 
+import contextlib
 import os
-from collections.abc import Mapping
+import tempfile
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from fleet_tui.git.plain import GitPlaces
-from fleet_tui.git.program import GitFailed, ask, run, what_stopped
+from fleet_tui.git.program import GitFailed, run, what_stopped
 
 BY_HAND: Mapping[str, tuple[str, ...]] = {
     "merge": ("pre-merge-commit", "prepare-commit-msg", "commit-msg"),
@@ -25,7 +27,9 @@ _QUIET = {"GIT_EDITOR": "true", "GIT_SEQUENCE_EDITOR": "true", "GIT_MERGE_AUTOED
 
 def hooks_folder(git_dir: Path, work_tree: Path) -> Path:
     """Where the user's git looks for hooks."""
-    set_path = ask(git_dir, "config", "--type=path", "--get", "core.hooksPath").stdout.strip()
+    # Trusted, because a safe git has this setting overridden; reading it runs nothing.
+    asked = ("--git-dir", str(git_dir), "config", "--type=path", "--get", "core.hooksPath")
+    set_path = run(git_dir, *asked, trusted=True).stdout.strip()
     return work_tree / set_path if set_path else git_dir / "hooks"
 
 
@@ -35,16 +39,29 @@ def present_hooks(git_dir: Path, work_tree: Path, names: tuple[str, ...]) -> tup
     return tuple(name for name in names if os.access(folder / name, os.X_OK) and (folder / name).is_file())
 
 
-def merge_by_hand(scratch: Path, head: str, message: str) -> str:
-    """Merge in a scratch worktree; returns the commit."""
-    _git(scratch, "merge", "--no-ff", "--no-edit", "--no-progress", "-m", message, head)
+def merge_by_hand(scratch: Path, head: str, message: str, *, hooks: Path) -> str:
+    """Merge in a scratch worktree, with the hooks of a folder; returns the commit."""
+    with _without_post_merge(hooks) as option:
+        _git(scratch, *option, "merge", "--no-ff", "--no-edit", "--no-progress", "-m", message, head)
     return _head(scratch)
 
 
-def squash_by_hand(scratch: Path, head: str, message: str) -> str:
-    _git(scratch, "merge", "--squash", "--no-progress", head)
+def squash_by_hand(scratch: Path, head: str, message: str, *, hooks: Path) -> str:
+    with _without_post_merge(hooks) as option:
+        _git(scratch, *option, "merge", "--squash", "--no-progress", head)
     _git(scratch, "commit", "--quiet", "--cleanup=strip", "-m", message)
     return _head(scratch)
+
+
+@contextlib.contextmanager
+def _without_post_merge(hooks: Path) -> Iterator[tuple[str, ...]]:
+    """An option that hides post-merge from git: it runs once, where the branch is checked out, after it has moved."""
+    with tempfile.TemporaryDirectory(prefix="fleet-hooks-") as folder:
+        # All others, not only hooks: some load files beside them.
+        for one in hooks.iterdir() if hooks.is_dir() else ():
+            if one.name != "post-merge":
+                Path(folder, one.name).symlink_to(one.absolute())
+        yield ("-c", f"core.hooksPath={folder}")
 
 
 def rebase_by_hand(scratch: Path, base: str, head: str) -> str:

@@ -199,12 +199,13 @@ class LandingRun:
 
     def _by_hand(self) -> str:
         target = self._target
+        hooks = git.hooks_folder(target.git_dir, target.repo.root)
         with self._scratch(target.tip) as folder:
-            if self._choices.strategy == "squash":
-                return git.squash_by_hand(folder, target.head, self._squash_message)
             if self._choices.strategy == "rebase":
                 return git.rebase_by_hand(folder, target.tip, target.head)
-            return git.merge_by_hand(folder, target.head, self._merge_message)
+            if self._choices.strategy == "squash":
+                return git.squash_by_hand(folder, target.head, self._squash_message, hooks=hooks)
+            return git.merge_by_hand(folder, target.head, self._merge_message, hooks=hooks)
 
     def _scratch(self, commit: str) -> contextlib.AbstractContextManager[Path]:
         root = Path(self._agent.worktree).parent

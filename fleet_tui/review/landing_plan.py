@@ -108,6 +108,7 @@ class _Preview:
     def plan(self) -> LandingPlan:
         target, choices = self._target, self._choices
         git_dir, agent = target.git_dir, target.agent
+        self._judge()
         uncommitted, left_out, work = self._work()
         commits = git.commits_between(git_dir, target.tip, target.head, objects=self._objects)
         fork = git.fork_point(git_dir, target.tip, target.head, objects=self._objects)
@@ -138,7 +139,6 @@ class _Preview:
         message = choices.message or landing_message.default_message(
             target, choices.strategy, commits, has_uncommitted=bool(uncommitted)
         )
-        self._judge()
         deletes = self._deletes_branch(bool(uncommitted))
         give_back = (
             landing_message.give_back_prompt(target.into, target.tip, conflicts, choices.check)
