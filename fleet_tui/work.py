@@ -69,7 +69,7 @@ class DiffLine:
 
     sign: Literal[" ", "-", "+"]
     text: str
-    """Without its end of line."""
+    """Without its newline; a carriage return before that stays."""
     old: int = 0
     """Its number in the old file; 0 for an added line."""
     new: int = 0
@@ -88,6 +88,20 @@ class Hunk:
     heading: str
     """The function or class that git names for it."""
     lines: tuple[DiffLine, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class FileDiff:
+    """The lines that differ in one file."""
+
+    file: ChangedFile
+    hunks: tuple[Hunk, ...]
+    """Empty for a binary file, and where only the mode or the path differs."""
+    old_size: int = 0
+    """Bytes."""
+    new_size: int = 0
+    is_cut: bool = False
+    """Lines are left out, because the file is too large."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +126,17 @@ class ReviewComment:
     """Of the prompt that it was sent with."""
     handled_at: float | None = None
     """When the lines were first seen changed after it was sent."""
+    against: str = ""
+    """What the agent was compared with, for the lines of the old side; empty for its base."""
+    receipt_state: str = ""
+    """How far the prompt got that it was sent with: a `ReceiptState`."""
+    is_changed: bool = False
+    """The lines are no longer in the file, so their numbers are those of before."""
+
+    @property
+    def is_sent(self) -> bool:
+        """A prompt with it is on its way or has arrived: it is not sent again, and no longer reworded."""
+        return self.round > 0 and self.receipt_state != "refused"
 
 
 class CheckState(StrEnum):
@@ -239,6 +264,31 @@ class Checkpoint:
     turn: int = 0
     restored: int = 0
     """For `restored`: the number of the checkpoint that was brought back."""
+    added: int = 0
+    """Lines, compared with the checkpoint before it, as are the next three."""
+    removed: int = 0
+    changed: int = 0
+    """How many files."""
+    files: tuple[str, ...] = ()
+    """The first of them."""
+    left_out: tuple[str, ...] = ()
+    """What it does not hold: untracked files that are too large, what cannot be read, other repositories."""
+
+
+@dataclass(frozen=True, slots=True)
+class RestoredFiles:
+    """A worktree's files after they were brought back to a checkpoint."""
+
+    checkpoint: Checkpoint
+    """The one that was brought back."""
+    saved: int
+    """The number of the checkpoint that has the files as they were before."""
+    changed: int
+    """How many files were written or deleted."""
+    pointers: tuple[str, ...] = ()
+    """Files of Git LFS that are only pointers now."""
+    submodules: tuple[str, ...] = ()
+    """Submodules that were at another commit then; they are left as they are."""
 
 
 Strategy = Literal["merge", "squash", "rebase", "pr"]

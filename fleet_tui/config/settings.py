@@ -169,6 +169,19 @@ class Config:
     trash_mb: int = _key(
         "fleet.trash_mb", COUNT, 5120, "Megabytes of removed worktrees to keep in the trash", USER
     )
+    checkpoint_automatic: bool = _key(
+        "checkpoint.automatic",
+        BOOLEAN,
+        True,
+        "Make a checkpoint when an agent's turn has changed files",
+        USER,
+    )
+    checkpoint_days: int = _key(
+        "checkpoint.days", COUNT, 14, "Days to keep checkpoints that have no name", USER
+    )
+    checkpoint_most: int = _key(
+        "checkpoint.most", COUNT, 200, "Checkpoints to keep per agent once they are a day old", USER
+    )
     scrollback: int = _key("fleet.scrollback", COUNT, 10000, "Lines of scrollback per agent", LOWER)
     nice: int = _key(
         "limits.nice",

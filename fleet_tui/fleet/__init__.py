@@ -27,6 +27,7 @@ from fleet_tui.models import Agent, Batch, Evidence, PromptSummary, Spending, St
 from fleet_tui.system.identity import here
 
 if TYPE_CHECKING:
+    from fleet_tui.fleet.checkpoints import CheckpointVerbs
     from fleet_tui.fleet.checks import CheckVerbs
     from fleet_tui.fleet.installation import Installation
     from fleet_tui.fleet.landing import LandingVerbs
@@ -106,6 +107,12 @@ class Fleet(FleetReader):
         from fleet_tui.fleet.checks import CheckVerbs
 
         return CheckVerbs(self)
+
+    @functools.cached_property
+    def checkpoints(self) -> CheckpointVerbs:
+        from fleet_tui.fleet.checkpoints import CheckpointVerbs
+
+        return CheckpointVerbs(self)
 
     # ── the project here ────────────────────────────────────────────────────────────────────────────────────────
 

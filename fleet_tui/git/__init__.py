@@ -13,6 +13,19 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from fleet_tui.git.archive import archive_of, archives
     from fleet_tui.git.changes import ChangeKind, DiffStat, FileChange, diff_stat, ignored, status
+    from fleet_tui.git.checkpoints import (
+        BroughtFiles,
+        CheckpointCommit,
+        bring_files,
+        checkpoint_commits,
+        drop_checkpoints,
+        files_tree,
+        head_of,
+        in_the_way,
+        operation_in_progress,
+        save_checkpoint,
+        tree_of,
+    )
     from fleet_tui.git.conflicts import conflicting_files
     from fleet_tui.git.creation import WorktreePlan, add, plan, plan_many, roll_back_add
     from fleet_tui.git.diffs import changed_files, commit_of, fork_point, patch, stat_text
@@ -32,6 +45,7 @@ if TYPE_CHECKING:
         remove_tree,
         unlock,
     )
+    from fleet_tui.git.hunks import blob_text, file_diff, file_text
     from fleet_tui.git.ignore_patterns import IgnorePattern
     from fleet_tui.git.landing import (
         move_branch,
@@ -41,10 +55,9 @@ if TYPE_CHECKING:
         checkout_of,
         dirty_files,
         files_in_the_way,
-        head_of,
+        head_and_branch,
+        landing_files,
         refuse_unfinished,
-        touched_files,
-        unfinished_work,
     )
     from fleet_tui.git.landing_commits import (
         BuiltCommit,
@@ -58,7 +71,6 @@ if TYPE_CHECKING:
         reverted,
         snapshot_commit,
         squashed,
-        tree_of,
         with_trailers,
     )
     from fleet_tui.git.landing_heal import (
@@ -100,22 +112,33 @@ if TYPE_CHECKING:
     from fleet_tui.git.snapshot import Snapshot, take_snapshot
     from fleet_tui.git.startpoints import start_point, start_points, tree_size
     from fleet_tui.git.trash import RestoredWorktree, from_trash, to_trash
-    from fleet_tui.git.trash_records import TrashedWorktree, find_trashed, restore_record, trashed
+    from fleet_tui.git.trash_records import (
+        TrashedWorktree,
+        find_trashed,
+        place_in_trash,
+        restore_record,
+        trashed,
+    )
     from fleet_tui.git.unused_branches import idle_branches, restore_branch, set_branch_aside
     from fleet_tui.git.user_settings import user_setting
 
 MODULES = {
     "archive": "archive_of archives",
     "changes": "ChangeKind DiffStat FileChange diff_stat ignored status",
+    "checkpoints": (
+        "BroughtFiles CheckpointCommit bring_files checkpoint_commits drop_checkpoints files_tree head_of in_the_way "
+        "operation_in_progress save_checkpoint tree_of"
+    ),
     "conflicts": "conflicting_files",
     "creation": "WorktreePlan add plan plan_many roll_back_add",
     "diffs": "changed_files commit_of fork_point patch stat_text",
     "emptying": "trash_contents empty_trashed how_to_restore is_half_deleted saved_refs",
     "entries": "WorktreeChanged link_problem link_problems lock relink remove_tree unlock",
+    "hunks": "blob_text file_diff file_text",
     "ignore_patterns": "IgnorePattern",
     "landing": "move_branch",
-    "landing_checks": "InTheWay checkout_of dirty_files files_in_the_way head_of refuse_unfinished touched_files unfinished_work",
-    "landing_commits": "BuiltCommit co_authors commits_between has_commit is_signed merged message_of rebased reverted snapshot_commit squashed tree_of with_trailers",
+    "landing_checks": "InTheWay checkout_of dirty_files files_in_the_way head_and_branch landing_files refuse_unfinished",
+    "landing_commits": "BuiltCommit co_authors commits_between has_commit is_signed merged message_of rebased reverted snapshot_commit squashed with_trailers",
     "landing_heal": "heal",
     "landing_hooks": "BY_HAND COMMIT_HOOKS commit_everything hooks_folder merge_by_hand present_hooks rebase_by_hand run_post_merge squash_by_hand",
     "landing_note": "has_note",
@@ -128,7 +151,7 @@ MODULES = {
     "snapshot": "Snapshot take_snapshot",
     "startpoints": "start_point start_points tree_size",
     "trash": "RestoredWorktree from_trash to_trash",
-    "trash_records": "TrashedWorktree find_trashed restore_record trashed",
+    "trash_records": "TrashedWorktree find_trashed place_in_trash restore_record trashed",
     "unused_branches": "restore_branch idle_branches set_branch_aside",
     "user_settings": "user_setting",
 }

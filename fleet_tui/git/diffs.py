@@ -6,14 +6,21 @@ Trees and commits alone are compared, never a work tree, so no configured progra
 from __future__ import annotations
 
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from fleet_tui.fast_dataclasses import replace
 from fleet_tui.git.program import GitFailed, reason, run
 from fleet_tui.work import ChangedFile, DiffKind
 
+_COUNTED = 100_000
+"""How many pairs of objects the line counts are kept of."""
+_counts: dict[tuple[str, str], tuple[int, int, bool]] = {}
+"""Lines added and removed between two objects, and whether they are binary: a review is refreshed all the time."""
 _OPTIONS = ("-r", "--no-ext-diff", "--no-textconv", "--find-renames", "-l2000", "--ignore-submodules=none")
+PATCH_OPTIONS = ("-p", "--full-index", "--no-color")
+_NAMED = 200
+"""Up to so many files are named to git, above that it compares all: a command line is limited."""
 _KINDS: Mapping[str, DiffKind] = {
     "A": "added",
     "M": "modified",
@@ -24,25 +31,33 @@ _KINDS: Mapping[str, DiffKind] = {
 
 
 def changed_files(
-    git_dir: Path, old: str, new: str, *, objects: Mapping[str, str] | None = None
+    git_dir: Path,
+    old: str,
+    new: str,
+    *,
+    counts: bool = True,
+    objects: Mapping[str, str] | None = None,
 ) -> list[ChangedFile]:
-    """The files that differ between two trees or commits, by path, with lines added and removed."""
-    text = _output(git_dir, "diff-tree", *_OPTIONS, "-z", "--raw", "--numstat", old, new, objects=objects)
-    fields = text.split("\0")
-    files: dict[str, ChangedFile] = {}
-    at = 0
-    while at < len(fields) and fields[at].startswith(":"):
-        old_mode, new_mode, old_blob, new_blob, letter = fields[at][1:].split(" ")
+    """The files that differ between two trees or commits, by path; with `counts`, the lines added and removed in each."""
+    files = sorted(_named(git_dir, old, new, objects), key=lambda one: one.path)
+    if counts:
+        _count(git_dir, old, new, files, objects)
+        return [_counted(one) for one in files]
+    return files
+
+
+def _named(git_dir: Path, old: str, new: str, objects: Mapping[str, str] | None) -> Iterator[ChangedFile]:
+    fields = iter(diff_output(git_dir, "-z", "--raw", old, new, objects=objects).split("\0"))
+    for field in fields:
+        if not field:
+            continue
+        old_mode, new_mode, old_blob, new_blob, letter = field[1:].split(" ")
         kind = _KINDS.get(letter[0], "modified")
-        before = fields[at + 1]
-        at += 2
-        path = before
-        if letter[0] == "R":
-            path = fields[at]
-            at += 1
+        before = next(fields)
+        path = next(fields) if letter[0] == "R" else before
         if kind == "modified" and old_blob == new_blob:
             kind = "mode changed"
-        files[path] = ChangedFile(
+        yield ChangedFile(
             path,
             kind,
             before if kind == "renamed" else "",
@@ -51,17 +66,37 @@ def changed_files(
             old_blob.strip("0") and old_blob,
             new_blob.strip("0") and new_blob,
         )
-    while at < len(fields) and fields[at]:
-        added, removed, path = fields[at].split("\t", 2)
-        at += 1
+
+
+def _count(
+    git_dir: Path, old: str, new: str, files: Sequence[ChangedFile], objects: Mapping[str, str] | None
+) -> None:
+    """Count the lines of the files that are not counted yet."""
+    missing = [one for one in files if (one.old_blob, one.new_blob) not in _counts]
+    if not missing:
+        return
+    if len(_counts) > _COUNTED:
+        _counts.clear()
+        missing = list(files)
+    names = [name for one in missing for name in (one.old_path, one.path) if name]
+    limit = _limit(names) if len(names) <= _NAMED else []
+    by_path = {one.path: one for one in files}
+    fields = iter(diff_output(git_dir, "-z", "--numstat", old, new, *limit, objects=objects).split("\0"))
+    for field in fields:
+        if not field:
+            continue
+        added, removed, path = field.split("\t", 2)
         if not path:  # a rename has its two paths behind
-            path = fields[at + 1]
-            at += 2
-        if path in files:
+            _, path = next(fields), next(fields)
+        if (one := by_path.get(path)) is not None:
             is_binary = added == "-"
-            counts = (0, 0) if is_binary else (int(added), int(removed))
-            files[path] = replace(files[path], added=counts[0], removed=counts[1], is_binary=is_binary)
-    return [files[path] for path in sorted(files)]
+            numbers = (0, 0) if is_binary else (int(added), int(removed))
+            _counts[one.old_blob, one.new_blob] = (*numbers, is_binary)
+
+
+def _counted(file: ChangedFile) -> ChangedFile:
+    added, removed, is_binary = _counts.get((file.old_blob, file.new_blob), (0, 0, False))
+    return replace(file, added=added, removed=removed, is_binary=is_binary)
 
 
 def patch(
@@ -74,16 +109,26 @@ def patch(
     objects: Mapping[str, str] | None = None,
 ) -> str:
     """The patch between two trees or commits that `git apply` takes, of all files or of some."""
-    options = ("-p", "--binary", "--full-index", f"--unified={context}", "--no-color")
-    limit = ("--", *(f":(literal){name}" for name in names)) if names else ()
-    return _output(git_dir, "diff-tree", *_OPTIONS, *options, old, new, *limit, objects=objects)
+    options = (*PATCH_OPTIONS, "--binary", f"--unified={context}")
+    return diff_output(git_dir, *options, old, new, *_limit(names), objects=objects)
 
 
 def stat_text(
-    git_dir: Path, old: str, new: str, *, width: int, objects: Mapping[str, str] | None = None
+    git_dir: Path,
+    old: str,
+    new: str,
+    names: Sequence[str] = (),
+    *,
+    width: int,
+    objects: Mapping[str, str] | None = None,
 ) -> str:
-    """What `git diff --stat` prints."""
-    return _output(git_dir, "diff-tree", *_OPTIONS, f"--stat={width}", "--summary", old, new, objects=objects)
+    """What `git diff --stat` prints, of all files or of some."""
+    options = (f"--stat={width}", "--summary")
+    return diff_output(git_dir, *options, old, new, *_limit(names), objects=objects)
+
+
+def _limit(names: Sequence[str]) -> list[str]:
+    return ["--", *(f":(literal){name}" for name in names)] if names else []
 
 
 def fork_point(git_dir: Path, one: str, other: str, *, objects: Mapping[str, str] | None = None) -> str:
@@ -99,8 +144,11 @@ def commit_of(git_dir: Path, name: str) -> str:
     return found.stdout.strip()
 
 
-def _output(git_dir: Path, *arguments: str, objects: Mapping[str, str] | None = None) -> str:
-    done = _run(git_dir, *arguments, objects=objects)
+def diff_output(git_dir: Path, *arguments: str, objects: Mapping[str, str] | None = None) -> str:
+    """What `git diff-tree` prints. Raises GitFailed with git's reason."""
+    done = _run(
+        git_dir, "-c", "diff.suppressBlankEmpty=false", "diff-tree", *_OPTIONS, *arguments, objects=objects
+    )
     if done.returncode:
         raise GitFailed(reason(done))
     return done.stdout

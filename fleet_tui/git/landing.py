@@ -22,10 +22,10 @@ from fleet_tui.errors import Refused
 from fleet_tui.git.landing_checks import (
     check_tip,
     checkout_of,
-    head_of,
+    head_and_branch,
+    landing_files,
     refuse_overwriting,
     refuse_unfinished,
-    touched_files,
 )
 from fleet_tui.git.landing_heal import heal_locked, release, roll_back
 from fleet_tui.git.landing_note import INDEX, MARK, LandingNote, drop_note, exclusive, write_note
@@ -87,7 +87,7 @@ class _Move:
         self._why, self._descriptor, self._step = why, descriptor, step
         self._index = place.own / INDEX
         self._note = LandingNote(branch, old, new, str(place.own), str(place.work_tree))
-        self._touched = touched_files(place.git_dir, old, new)
+        self._touched = landing_files(place.git_dir, old, new)
         self._variables = {
             "GIT_DIR": str(place.own),
             "GIT_COMMON_DIR": str(place.git_dir),
@@ -143,7 +143,7 @@ class _Move:
 
     def _check(self) -> None:
         place = self._place
-        if head_of(place)[1] != self._branch:
+        if head_and_branch(place)[1] != self._branch:
             raise Refused(f"{self._branch} is no longer checked out in {place.work_tree}", hint="land again")
         check_tip(place.git_dir, self._branch, self._old)
         refuse_unfinished(place)

@@ -12,20 +12,13 @@ from pathlib import Path
 
 from fleet_tui.errors import Refused
 from fleet_tui.fast_dataclasses import dataclass
+from fleet_tui.git.checkpoints import operation_in_progress
 from fleet_tui.git.entries import WorktreeEntry, admins, read_line
 from fleet_tui.git.head import read_head
 from fleet_tui.git.plain import GitPlaces, plain_output
 from fleet_tui.git.program import ask, output
 from fleet_tui.git.repository import main_work_tree
 
-_UNFINISHED = {
-    "MERGE_HEAD": "a merge",
-    "CHERRY_PICK_HEAD": "a cherry-pick",
-    "REVERT_HEAD": "a revert",
-    "rebase-merge": "a rebase",
-    "rebase-apply": "a rebase",
-    "sequencer": "a cherry-pick or revert of several commits",
-}
 MOST_NAMED = 8
 """Files that an error names; the others are counted."""
 
@@ -39,7 +32,7 @@ class InTheWay(Refused):
 
 
 @dataclass(frozen=True, slots=True)
-class TouchedFiles:
+class LandingFiles:
     """What differs between two commits, as git's raw diff has it."""
 
     modes: Mapping[str, tuple[str, str]]
@@ -55,9 +48,9 @@ class TouchedFiles:
         return {path for path, (_, new) in self.modes.items() if new == "000000"}
 
 
-def touched_files(
+def landing_files(
     git_dir: Path, old: str, new: str, *, objects: Mapping[str, str] | None = None
-) -> TouchedFiles:
+) -> LandingFiles:
     """The files that differ between two commits or trees, renames taken apart."""
     command = ("--git-dir", str(git_dir), "diff-tree", "-r", "-z", "--no-renames", old, new)
     fields = output(git_dir, *command, variables=objects).split("\0")
@@ -65,7 +58,7 @@ def touched_files(
     for head, path in zip(fields[::2], fields[1::2], strict=False):
         old_mode, new_mode, old_blob, new_blob, _ = head[1:].split(" ")
         modes[path], blobs[path] = (old_mode, new_mode), (old_blob, new_blob)
-    return TouchedFiles(modes, blobs)
+    return LandingFiles(modes, blobs)
 
 
 def checkout_of(git_dir: Path, branch: str, root: Path | None = None) -> GitPlaces | None:
@@ -78,14 +71,14 @@ def checkout_of(git_dir: Path, branch: str, root: Path | None = None) -> GitPlac
     if root is not None and root != git_dir and (root / ".git").exists():
         main = root
     places = [GitPlaces(git_dir, git_dir, main)] if main is not None else []
-    if main is None and not is_bare and head_of(GitPlaces(git_dir, git_dir, git_dir))[1] == branch:
+    if main is None and not is_bare and head_and_branch(GitPlaces(git_dir, git_dir, git_dir))[1] == branch:
         raise Refused(f"git does not know where {branch} is checked out", hint="set core.worktree there")
     places += [
         GitPlaces(git_dir, entry.folder, entry.worktree)
         for entry in admins(git_dir)
         if entry.worktree is not None
     ]
-    found = [place for place in places if head_of(place)[1] == branch]
+    found = [place for place in places if head_and_branch(place)[1] == branch]
     if len(found) > 1:
         folders = " and ".join(str(place.work_tree) for place in found)
         raise Refused(f"{branch} is checked out in {folders}", hint="switch one of them to another branch")
@@ -96,18 +89,13 @@ def checkout_of(git_dir: Path, branch: str, root: Path | None = None) -> GitPlac
     return found[0] if found else None
 
 
-def head_of(place: GitPlaces) -> tuple[str, str]:
+def head_and_branch(place: GitPlaces) -> tuple[str, str]:
     """The commit and the branch of a worktree's HEAD; either may be empty."""
     if place.own != place.git_dir:
         return read_head(WorktreeEntry(place.own))
     ref = ask(place.git_dir, "symbolic-ref", "-q", "HEAD").stdout.strip()
     commit = ask(place.git_dir, "rev-parse", "-q", "--verify", "HEAD^{commit}").stdout.strip()
     return commit, ref.removeprefix("refs/heads/") if ref.startswith("refs/heads/") else ""
-
-
-def unfinished_work(own: Path) -> str:
-    """What git is in the middle of in a worktree, such as "a merge"; empty for nothing."""
-    return next((what for name, what in _UNFINISHED.items() if os.path.lexists(own / name)), "")
 
 
 def dirty_files(place: GitPlaces, commit: str) -> set[str]:
@@ -123,7 +111,7 @@ def dirty_files(place: GitPlaces, commit: str) -> set[str]:
     return {path for path in staged.split("\0") if path} | changed
 
 
-def files_in_the_way(folder: Path, touched: TouchedFiles) -> list[str]:
+def files_in_the_way(folder: Path, touched: LandingFiles) -> list[str]:
     """What lies in the place of files that a landing adds, ignored files included."""
     removed = touched.removed
     found: set[str] = set()
@@ -159,14 +147,14 @@ def _strangers(folder: Path, path: str, removed: set[str]) -> Iterable[str]:
 
 def refuse_unfinished(place: GitPlaces) -> None:
     """Raise Refused while git is in the middle of something in a worktree."""
-    if what := unfinished_work(place.own):
+    if what := operation_in_progress(place):
         raise Refused(
-            f"{place.work_tree} is in the middle of {what}; nothing was changed",
+            f"{place.work_tree} is in the middle of a {what}; nothing was changed",
             hint="finish or abort that, then land again",
         )
 
 
-def refuse_overwriting(place: GitPlaces, touched: TouchedFiles, changed: Collection[str]) -> None:
+def refuse_overwriting(place: GitPlaces, touched: LandingFiles, changed: Collection[str]) -> None:
     """Raise InTheWay for changed files that a landing touches, and for what lies in the place of its new files."""
     if dirty := sorted(touched.modes.keys() & set(changed)):
         raise InTheWay(

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from fleet_tui.fast_dataclasses import dataclass
+from fleet_tui.git.checkpoints import tree_of
 from fleet_tui.git.merging import merge_pairs
 from fleet_tui.git.program import ask, lines, output, query
 from fleet_tui.work import CommitLine
@@ -51,10 +52,6 @@ def commits_between(
 def has_commit(git_dir: Path, commit: str, inside: str) -> bool:
     """Whether a commit is part of the history of another."""
     return ask(git_dir, "merge-base", "--is-ancestor", commit, inside).returncode == 0
-
-
-def tree_of(git_dir: Path, commit: str) -> str:
-    return query(git_dir, "rev-parse", "--verify", f"{commit}^{{tree}}").strip()
 
 
 def is_signed(git_dir: Path) -> bool:

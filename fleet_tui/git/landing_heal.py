@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
-from fleet_tui.git.landing_checks import TouchedFiles, touched_files
+from fleet_tui.git.landing_checks import LandingFiles, landing_files
 from fleet_tui.git.landing_note import (
     INDEX,
     MARK,
@@ -94,7 +94,7 @@ def _drop_ref_locks(git_dir: Path, note: LandingNote) -> None:
 def roll_back(git_dir: Path, note: LandingNote, descriptor: int) -> None:
     """Put the old files and index entries back wherever the landing has written new ones. Needs git's index.lock."""
     place = note.place(git_dir)
-    touched = touched_files(git_dir, note.old, note.new)
+    touched = landing_files(git_dir, note.old, note.new)
 
     def git(*arguments: str, stdin: str = "") -> str:
         done = run(
@@ -116,7 +116,7 @@ def roll_back(git_dir: Path, note: LandingNote, descriptor: int) -> None:
     _restore_index(place, touched, git)
 
 
-def _restore_files(place: GitPlaces, note: LandingNote, touched: TouchedFiles, git: Git) -> None:
+def _restore_files(place: GitPlaces, note: LandingNote, touched: LandingFiles, git: Git) -> None:
     _fresh_index(place)
     git("read-tree", note.old)
     kept = set(_changed_since(place, note, touched, git))
@@ -140,7 +140,7 @@ def _fresh_index(place: GitPlaces) -> None:
         (place.own / name).unlink(missing_ok=True)
 
 
-def _changed_since(place: GitPlaces, note: LandingNote, touched: TouchedFiles, git: Git) -> Iterable[str]:
+def _changed_since(place: GitPlaces, note: LandingNote, touched: LandingFiles, git: Git) -> Iterable[str]:
     """Files whose content the landing has neither found nor written, not even a part of it."""
     folder = place.work_tree
     regular = [path for path in touched.modes if _is_regular(folder / path)]
@@ -164,7 +164,7 @@ def _hashes(paths: Sequence[str], git: Git) -> list[str]:
     return git("hash-object", "--stdin-paths", stdin="".join(f"{path}\n" for path in paths)).split()
 
 
-def _is_begun(file: Path, note: LandingNote, path: str, touched: TouchedFiles, git: Git) -> bool:
+def _is_begun(file: Path, note: LandingNote, path: str, touched: LandingFiles, git: Git) -> bool:
     """Whether a file holds the beginning of what git was writing when it was killed."""
     if not _is_regular(file) or touched.modes[path][1] in (_NONE, _LINK, _SUBMODULE):
         return False
@@ -196,7 +196,7 @@ def _has_room(folder: Path, path: str) -> bool:
     return not any((folder / one).is_symlink() or (folder / one).is_file() for one in parents)
 
 
-def _restore_index(place: GitPlaces, touched: TouchedFiles, git: Git) -> None:
+def _restore_index(place: GitPlaces, touched: LandingFiles, git: Git) -> None:
     index = place.own / "index"
     _fresh_index(place)
     if not index.exists():

@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
+import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
@@ -19,6 +20,8 @@ from fleet_tui.git.entries import remove_tree
 
 MOST = 512 << 20
 """Bytes; above this, the folder is emptied when nobody else uses it."""
+MEASURE_SECONDS = 60.0
+"""How often the folder is measured, which takes a while with many objects; the time of the lock says when it was."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,9 +53,13 @@ def scratch_objects(git_dir: Path) -> Iterator[ScratchObjects]:
     digest = hashlib.sha256(os.fsencode(git_dir)).hexdigest()[:16]
     folder = paths.private(paths.cache() / "objects" / digest)
     with (folder / "lock").open("ab") as held:
-        with contextlib.suppress(BlockingIOError):
-            fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            _empty_if_large(folder)
+        if time.time() - os.fstat(held.fileno()).st_mtime > MEASURE_SECONDS or not held.tell():
+            with contextlib.suppress(BlockingIOError):
+                fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                _empty_if_large(folder)
+                held.truncate(0)
+                held.write(b"measured\n")
+                held.flush()
         fcntl.flock(held, fcntl.LOCK_SH)
         paths.private(folder / "objects")
         yield ScratchObjects(folder, git_dir)

@@ -11,6 +11,7 @@ from fleet_tui.errors import FleetError, NotFound, Refused
 from fleet_tui.fast_dataclasses import asdict, dataclass, known, replace
 from fleet_tui.git.entries import WorktreeEntry, admin_of, connect, is_entry, real, write
 from fleet_tui.git.head import read_head
+from fleet_tui.git.plain import GitPlaces
 from fleet_tui.git.program import output
 from fleet_tui.system import files
 
@@ -151,6 +152,14 @@ def entry_of(item: TrashedWorktree) -> WorktreeEntry:
     if not is_entry(admin):
         remake(admin, item.path, item.head)
     return admin
+
+
+def place_in_trash(item: TrashedWorktree) -> GitPlaces | None:
+    """The places of a worktree in the trash, to read it there; None if its folder or its entry is gone."""
+    admin = named_entry(item)
+    if not item.path.is_dir() or not is_entry(admin):
+        return None
+    return GitPlaces(admin.git_dir, admin.folder, item.path)
 
 
 def named_entry(item: TrashedWorktree) -> WorktreeEntry:

@@ -219,14 +219,14 @@ class _Preview:
         target = self._target
         if base is None:
             return set(), set()
-        if what := git.unfinished_work(base.own):
+        if what := git.operation_in_progress(base):
             self._stop(
-                "unfinished", f"{base.work_tree} is in the middle of {what}", "finish or abort that first"
+                "unfinished", f"{base.work_tree} is in the middle of a {what}", "finish or abort that first"
             )
         dirty = git.dirty_files(base, "HEAD")
         if not tree:
             return dirty, set()
-        touched = git.touched_files(target.git_dir, target.tip, tree, objects=self._objects)
+        touched = git.landing_files(target.git_dir, target.tip, tree, objects=self._objects)
         clash = dirty & touched.modes.keys()
         if clash:
             self._stop(
@@ -242,9 +242,9 @@ class _Preview:
 
     def _judge(self) -> None:
         target, agent = self._target, self._target.agent
-        if target.place is not None and (what := git.unfinished_work(target.place.own)):
+        if target.place is not None and (what := git.operation_in_progress(target.place)):
             self._stop(
-                "unfinished", f"{agent.name} is in the middle of {what}", "let it finish or abort that"
+                "unfinished", f"{agent.name} is in the middle of a {what}", "let it finish or abort that"
             )
         if target.place is not None and target.on != agent.branch:
             where = f"on {target.on}" if target.on else "on no branch"
@@ -282,7 +282,7 @@ class _Preview:
                 continue
             try:
                 place = git.place_of(target.git_dir, Path(other.worktree), other.id)
-                head = git.head_of(place)[0]
+                head = git.head_and_branch(place)[0]
                 found = git.take_snapshot(place, self._scratch, other.id)
                 others.append((other, git.snapshot_commit(target.git_dir, found.tree, [head], self._objects)))
             except FleetError:

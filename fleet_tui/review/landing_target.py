@@ -60,7 +60,7 @@ def _work(git_dir: Path, agent: Agent) -> tuple[git.GitPlaces | None, str, str]:
     """The agent's worktree, its last commit, and the branch that it is on."""
     if Path(agent.worktree).is_dir():
         place = git.place_of(git_dir, Path(agent.worktree), agent.id)
-        head, on = git.head_of(place)
+        head, on = git.head_and_branch(place)
         if not head:
             raise Refused(f"{agent.name} has no commit to land", hint="see git status in its worktree")
         return place, head, on
@@ -76,7 +76,7 @@ def _work(git_dir: Path, agent: Agent) -> tuple[git.GitPlaces | None, str, str]:
 def default_into(repo: git.Repository, agent: Agent, *, others: Sequence[str] = ()) -> str:
     """The branch to land on: what the main work tree has checked out, if the agent started from a commit of it; else the
     only branch with that commit that is no agent's."""
-    main = git.head_of(git.GitPlaces(repo.git_dir, repo.git_dir, repo.root))[1]
+    main = git.head_and_branch(git.GitPlaces(repo.git_dir, repo.git_dir, repo.root))[1]
     refs = git.branches(repo.git_dir, [main]) if main else {}
     if main and main in refs and git.has_commit(repo.git_dir, agent.base, refs[main].commit):
         return main

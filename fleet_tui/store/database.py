@@ -23,8 +23,10 @@ from fleet_tui.store.sqlite import BUSY_SECONDS, SqliteDatabase
 
 if TYPE_CHECKING:
     from fleet_tui.store.batches import BatchTable
+    from fleet_tui.store.checkpoints import CheckpointTable
     from fleet_tui.store.checks import CheckTable
     from fleet_tui.store.landings import LandingTable
+    from fleet_tui.store.reviews import ReviewTables
     from fleet_tui.store.spending import SpendingTable
 
 
@@ -57,6 +59,12 @@ class Store:
         return CheckTable(self.db, self.journal)
 
     @cached_property
+    def checkpoints(self) -> CheckpointTable:
+        from fleet_tui.store.checkpoints import CheckpointTable  # deferred: few commands read it
+
+        return CheckpointTable(self.db, self.journal)
+
+    @cached_property
     def spending(self) -> SpendingTable:
         from fleet_tui.store.spending import SpendingTable  # deferred: few commands read it
 
@@ -67,6 +75,12 @@ class Store:
         from fleet_tui.store.landings import LandingTable  # deferred: only landing and undo need it
 
         return LandingTable(self.db, self.journal)
+
+    @cached_property
+    def reviews(self) -> ReviewTables:
+        from fleet_tui.store.reviews import ReviewTables  # deferred: few commands read them
+
+        return ReviewTables(self.db, self.journal)
 
     def close(self) -> None:
         self.db.close()

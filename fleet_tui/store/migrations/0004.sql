@@ -15,7 +15,10 @@ create table review_comment (
     side        text not null, -- old or new
     first       integer not null,
     last        integer not null,
+    against     text not null default '', -- for the old side: a branch, a commit or an agent; empty for the base
     quoted      text not null, -- JSON list: the lines as they were
+    before      text not null default '[]', -- JSON list: the lines above them
+    after       text not null default '[]', -- JSON list: the lines below them
     text        text not null,
     created_at  real not null,
     round       integer not null default 0,
@@ -53,6 +56,11 @@ create table checkpoint (
     note       text not null default '',
     turn       integer not null default 0,
     restored   integer not null default 0,
+    added      integer not null default 0,
+    removed    integer not null default 0,
+    changed    integer not null default 0,
+    files      text not null default '[]',
+    left_out   text not null default '[]',
     primary key (agent, number)
 ) strict;
 

@@ -68,9 +68,14 @@ CREATE TABLE checkpoint (
     note       text not null default '',
     turn       integer not null default 0,
     restored   integer not null default 0,
+    added      integer not null default 0,
+    removed    integer not null default 0,
+    changed    integer not null default 0,
+    files      text not null default '[]',
+    left_out   text not null default '[]',
     primary key (agent, number)
 ) strict;
-INSERT INTO "checkpoint" VALUES('id-a',1,'c0ffee','beef','turn',5.0,'do it',1,0);
+INSERT INTO "checkpoint" VALUES('id-a',1,'c0ffee','beef','turn',5.0,'do it',1,0,2,1,1,'["a.txt"]','[]');
 CREATE TABLE journal (
     id     integer primary key autoincrement,
     at     real not null,
@@ -136,7 +141,10 @@ CREATE TABLE review_comment (
     side        text not null, 
     first       integer not null,
     last        integer not null,
+    against     text not null default '', 
     quoted      text not null, 
+    before      text not null default '[]', 
+    after       text not null default '[]', 
     text        text not null,
     created_at  real not null,
     round       integer not null default 0,
@@ -144,7 +152,7 @@ CREATE TABLE review_comment (
     receipt     text not null default '',
     handled_at  real
 ) strict;
-INSERT INTO "review_comment" VALUES('c1','id-a','src/a.py','new',3,4,'["one", "two"]','say why',5.0,1,6.0,'p1',NULL);
+INSERT INTO "review_comment" VALUES('c1','id-a','src/a.py','new',3,4,'','["one", "two"]','["above"]','[]','say why',5.0,1,6.0,'p1',NULL);
 CREATE TABLE reviewed_file (
     agent    text not null references agent (id),
     path     text not null,
