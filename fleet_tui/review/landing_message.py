@@ -93,5 +93,5 @@ def _place(file: ConflictingFile) -> str:
     spans = ", ".join(
         f"{one.first}–{one.last}" if one.last > one.first else str(one.first) for one in file.places[:5]
     )
-    functions = list(dict.fromkeys(f"{one.function}()" for one in file.places if one.function))[:3]
+    functions = list(dict.fromkeys(one.function for one in file.places if one.function))[:3]
     return f"{path} (lines {spans}{', in ' + ', '.join(functions) if functions else ''})"

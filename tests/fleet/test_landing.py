@@ -298,7 +298,7 @@ def test_a_conflict_is_told_file_by_file_and_can_be_given_back(
         ("both.py", "both changed"),
         ("gone.py", "deleted there"),
     ]
-    assert [(place.first, place.function) for place in report.conflicts[0].places] == [(2, "f")]
+    assert [(place.first, place.function) for place in report.conflicts[0].places] == [(2, "f()")]
     assert report.conflicts == plan.conflicts
     assert "Resolve both.py (lines 2, in f()), gone.py (deleted there)." in report.give_back
     assert report.stopped is not None
