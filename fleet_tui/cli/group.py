@@ -50,6 +50,7 @@ MODULES = {
     "comments": "comments",
     "check": "check",
     "checkpoint": "checkpoint",
+    "land": "land",
     "path": "worktree",
     "shell": "worktree",
     "prompt": "prompt",

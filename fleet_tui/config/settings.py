@@ -36,9 +36,9 @@ from fleet_tui.fast_dataclasses import dataclass, field, fields
 from fleet_tui.models import RunSettings
 
 if TYPE_CHECKING:
+    from fleet_tui.landings import Strategy
     from fleet_tui.permissions.policy import Policy
     from fleet_tui.permissions.rules import Mode, PermissionRule
-    from fleet_tui.work import Strategy
 
 DEFAULT = "default"
 """The origin of a value that no file sets."""

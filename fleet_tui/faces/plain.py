@@ -84,9 +84,9 @@ def comment_record(agent: Agent, comment: ReviewComment) -> JsonRecord:
         "round": comment.round,
         "receipt": comment.receipt or None,
         "state": comment.receipt_state or None,
-        "created_at": _iso(comment.created_at),
-        "sent_at": _iso(comment.sent_at),
-        "handled_at": _iso(comment.handled_at),
+        "created_at": iso_time(comment.created_at),
+        "sent_at": iso_time(comment.sent_at),
+        "handled_at": iso_time(comment.handled_at),
     }
 
 
@@ -102,8 +102,8 @@ def check_record(run: CheckRun) -> JsonRecord:
         "note": run.note,
         "tree": run.tree,
         "onto": run.onto or None,
-        "started_at": _iso(run.started_at),
-        "ended_at": _iso(run.ended_at),
+        "started_at": iso_time(run.started_at),
+        "ended_at": iso_time(run.ended_at),
     }
 
 
@@ -114,7 +114,7 @@ def checkpoint_record(one: Checkpoint, *, is_new: bool | None = None) -> JsonRec
         "number": one.number,
         "commit": one.commit,
         "kind": one.kind,
-        "at": _iso(one.at),
+        "at": iso_time(one.at),
         "note": one.note,
         "turn": one.turn or None,
         "restored": one.restored if one.kind in ("saved", "restored") else None,
@@ -169,10 +169,10 @@ def agent_record(details: AgentDetails) -> JsonRecord:
         "tokens": _tokens(spent) if spent else None,
         "cost": spent.cost if spent else None,
         "context": round(context, 1) if context is not None else None,
-        "created_at": _iso(agent.created_at),
-        "started_at": _iso(agent.started_at),
-        "ended_at": _iso(agent.ended_at),
-        "status_since": _iso(agent.status_since or None),
+        "created_at": iso_time(agent.created_at),
+        "started_at": iso_time(agent.started_at),
+        "ended_at": iso_time(agent.ended_at),
+        "status_since": iso_time(agent.status_since or None),
         "prompt": agent.prompt,
         "exit_code": agent.exit_code,
         "exit_signal": agent.exit_signal,
@@ -202,7 +202,7 @@ def trash_record(item: TrashItem) -> JsonRecord:
         "uncommitted": list(item.contents.uncommitted),
         "ignored": [{"path": one.path, "size": one.size} for one in item.contents.ignored],
         "obstacles": [{"text": text, "hint": hint} for text, hint in item.contents.obstacles],
-        "leaves_at": None if item.contents.obstacles else _iso(item.goes_at),
+        "leaves_at": None if item.contents.obstacles else iso_time(item.goes_at),
     }
 
 
@@ -219,7 +219,7 @@ def _receipt(agent: Agent, receipt: Receipt) -> JsonRecord:
         "state": receipt.state,
         "reason": receipt.reason,
         "note": receipt.note,
-        "changed_at": _iso(receipt.at or None),
+        "changed_at": iso_time(receipt.at or None),
     }
 
 
@@ -260,7 +260,7 @@ def why_record(agent: Agent, why: StatusExplanation) -> JsonRecord:
     return {
         **{name: value for name, value in asdict(why).items() if name not in ("lines", "cols")},
         **_of(agent.id, agent.name),
-        "at": _iso(why.at or None),
+        "at": iso_time(why.at or None),
     }
 
 
@@ -274,7 +274,7 @@ def decision_record(decision: LoggedDecision, names: Mapping[str, str]) -> JsonR
     return {
         **asdict(decision),
         **_of(decision.agent, names.get(decision.agent, "")),
-        "decided_at": _iso(decision.at),
+        "decided_at": iso_time(decision.at),
     }
 
 
@@ -307,7 +307,7 @@ def trusted_record(repository: str, at: float, digest: str, parts: list[str], *,
     """A repository that the user trusts."""
     return {
         "project": repository,
-        "trusted_at": _iso(at),
+        "trusted_at": iso_time(at),
         "digest": digest,
         "parts": parts,
         "exists": exists,
@@ -337,7 +337,7 @@ def _tokens(spent: Spending) -> dict[str, int]:
     return {"input": spent.input_tokens, "cached": spent.cached_tokens, "output": spent.output_tokens}
 
 
-def _iso(moment: float | None) -> str | None:
+def iso_time(moment: float | None) -> str | None:
     return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(moment)) if moment is not None else None
 
 

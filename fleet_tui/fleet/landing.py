@@ -9,11 +9,8 @@ from typing import TYPE_CHECKING
 
 from fleet_tui.errors import FleetError, NotFound, Refused, UsageError
 from fleet_tui.fast_dataclasses import replace
-from fleet_tui.models import Agent, Receipt, Status
-from fleet_tui.work import (
+from fleet_tui.landings import (
     STRATEGIES,
-    CheckRun,
-    CheckState,
     Landing,
     LandingObstacle,
     LandingPlan,
@@ -24,11 +21,13 @@ from fleet_tui.work import (
     StepState,
     Strategy,
 )
+from fleet_tui.models import Agent, Receipt, Status
+from fleet_tui.work import CheckRun, CheckState
 
 if TYPE_CHECKING:
     from fleet_tui.fleet import Fleet
     from fleet_tui.review.checks import CheckSettings
-    from fleet_tui.review.landing import Checker, OnStep
+    from fleet_tui.review.landing import Checker, OnLandingStep
     from fleet_tui.review.landing_plan import LandingChoices
 
 OnLanding = Callable[[Agent, LandingProgress], None]
@@ -312,7 +311,7 @@ class _Train:
         else:
             report("tidy", "done", "")
 
-    def _on_step(self, agent: Agent) -> OnStep:
+    def _on_step(self, agent: Agent) -> OnLandingStep:
         def report(step: StepKind, state: StepState, text: str) -> None:
             if self._on_progress is not None:
                 self._on_progress(agent, LandingProgress(agent.id, step, state, text))

@@ -14,7 +14,7 @@ from fleet_tui.fast_dataclasses import dataclass
 from fleet_tui.git.checkpoints import tree_of
 from fleet_tui.git.merging import merge_pairs
 from fleet_tui.git.program import ask, lines, output, query
-from fleet_tui.work import CommitLine
+from fleet_tui.landings import CommitLine
 
 _HELPER = {
     f"GIT_{role}_{part}": value

@@ -16,15 +16,7 @@ from pathlib import Path
 from fleet_tui import git, names
 from fleet_tui.errors import FleetError, Refused
 from fleet_tui.fast_dataclasses import replace
-from fleet_tui.models import Agent
-from fleet_tui.review import landing_message
-from fleet_tui.review.landing_plan import LandingChoices, preview
-from fleet_tui.review.landing_target import find_target
-from fleet_tui.store.database import Store
-from fleet_tui.work import (
-    CheckRun,
-    CheckState,
-    ConflictingFile,
+from fleet_tui.landings import (
     Landing,
     LandingObstacle,
     LandingPlan,
@@ -33,13 +25,19 @@ from fleet_tui.work import (
     StepKind,
     StepState,
 )
+from fleet_tui.models import Agent
+from fleet_tui.review import landing_message
+from fleet_tui.review.landing_plan import LandingChoices, preview
+from fleet_tui.review.landing_target import find_target
+from fleet_tui.store.database import Store
+from fleet_tui.work import CheckRun, CheckState, ConflictingFile
 
 ATTEMPTS = 3
 """How often it starts again because the branch has moved meanwhile."""
 
 Checker = Callable[[Path, str, str], CheckRun]
 """Runs the check in a folder that has a commit and its tree checked out, and waits for its end."""
-OnStep = Callable[[StepKind, StepState, str], None]
+OnLandingStep = Callable[[StepKind, StepState, str], None]
 
 
 class LandingStopped(Refused):
@@ -70,7 +68,7 @@ class LandingRun:
         choices: LandingChoices,
         *,
         checker: Checker | None,
-        on_step: OnStep,
+        on_step: OnLandingStep,
     ) -> None:
         self._store, self._agent, self._choices = store, agent, choices
         self._checker, self._on_step = checker, on_step

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from fleet_tui import git
+from fleet_tui.landings import CommitLine, Strategy
 from fleet_tui.models import Agent
 from fleet_tui.review.landing_target import LandingTarget
 from fleet_tui.text import visible
-from fleet_tui.work import CommitLine, ConflictingFile, Strategy
+from fleet_tui.work import ConflictingFile
 
 SUBJECT_LENGTH = 72
 MOST_FILES = 20

@@ -12,19 +12,17 @@ from pathlib import Path
 from fleet_tui import git
 from fleet_tui.errors import FleetError
 from fleet_tui.fast_dataclasses import dataclass, replace
-from fleet_tui.models import Agent, Status
-from fleet_tui.review import landing_message
-from fleet_tui.review.landing_target import LandingTarget, find_target
-from fleet_tui.store.database import Store
-from fleet_tui.work import (
-    ChangedFile,
-    Conflict,
-    ConflictingFile,
+from fleet_tui.landings import (
     LandingObstacle,
     LandingPlan,
     LandingStep,
     Strategy,
 )
+from fleet_tui.models import Agent, Status
+from fleet_tui.review import landing_message
+from fleet_tui.review.landing_target import LandingTarget, find_target
+from fleet_tui.store.database import Store
+from fleet_tui.work import ChangedFile, Conflict, ConflictingFile
 
 MOST_OTHERS = 12
 """Other agents that are tried against the result."""

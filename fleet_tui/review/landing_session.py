@@ -16,8 +16,8 @@ from pathlib import Path
 
 from fleet_tui import git, paths
 from fleet_tui.errors import Refused
+from fleet_tui.landings import Landing, LandingState
 from fleet_tui.store.database import Store
-from fleet_tui.work import Landing, LandingState
 
 INTERRUPTED = "it was interrupted; nothing was changed"
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from fleet_tui import git
 from fleet_tui.errors import Refused
+from fleet_tui.landings import Landing, LandingState
 from fleet_tui.store.database import Store
-from fleet_tui.work import Landing, LandingState
 
 
 def unland(store: Store, landing: Landing) -> str:
@@ -17,7 +17,9 @@ def unland(store: Store, landing: Landing) -> str:
     The worktree that has the branch checked out follows by the same rules as in landing.
     """
     if landing.state is not LandingState.LANDED:
-        raise Refused(f"that landing is {landing.state}, so there is nothing to take back")
+        raise Refused(
+            f"that landing is {landing.state}, so there is nothing to take back", hint="see: git log"
+        )
     repo = git.discover(Path(landing.project))
     found = git.branches(repo.git_dir, [landing.into]).get(landing.into)
     if found is None or not git.has_commit(repo.git_dir, landing.new, found.commit):

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from fleet_tui.errors import NotFound
+from fleet_tui.landings import STRATEGIES, Landing, LandingState
 from fleet_tui.store import row_decoder
 from fleet_tui.store.journal import JournalTable
 from fleet_tui.store.sqlite import SqliteDatabase
-from fleet_tui.work import STRATEGIES, Landing, LandingState
 
 _COLUMNS = {
     "id": "id", "project": "project", "agent": "agent", "into": "into_name", "strategy": "strategy", "old": "old",

@@ -40,6 +40,7 @@ FAMILIES = (
     "review",
     "checks",
     "checkpoints",
+    "landing",
 )
 SOURCE = Path(fleet_tui.__file__).parent
 OF_FACE = (

@@ -12,8 +12,9 @@ import pytest
 from fleet_tui import paths
 from fleet_tui.errors import Refused
 from fleet_tui.fleet import Fleet
+from fleet_tui.landings import LandingProgress, LandingReport, LandingState
 from fleet_tui.models import Agent, Status
-from fleet_tui.work import CheckState, LandingProgress, LandingReport, LandingState
+from fleet_tui.work import CheckState
 from tests.agent_pool import AgentPool, fleet, module_pool, pool, project
 from tests.git.repositories import call, commit
 
@@ -606,7 +607,7 @@ def test_without_tidying_the_agent_stays_and_undo_only_moves_the_branch_back(
 def test_a_landing_that_was_killed_is_recorded_by_the_next_one(
     fleet: Fleet, pool: AgentPool, project: Path
 ) -> None:
-    from fleet_tui.work import Landing
+    from fleet_tui.landings import Landing
 
     old = tip(project)
     new = call(project, "commit-tree", "-m", "never landed", "-p", "main", "main^{tree}")
