@@ -177,6 +177,8 @@ class LandingReport:
     give_back: str = ""
     check: CheckRun | None = None
     """The run that was not green."""
+    output: tuple[str, ...] = ()
+    """The last lines that it printed."""
     untried: tuple[str, ...] = ()
     """The ids of the agents behind it."""
     notes: tuple[str, ...] = ()

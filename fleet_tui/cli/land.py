@@ -156,6 +156,8 @@ def _print(fleet: Fleet, report: LandingReport, plans: Sequence[LandingPlan]) ->
         into = next((plan.into for plan in plans if plan.agent == report.agent), "")
         for line in conflict_lines(report.conflicts, ours=names[report.agent], theirs=into):
             say(line)
+    for line in report.output:
+        say(f"    {line}")
     if report.untried:
         say(f"not landed: {', '.join(names[one] for one in report.untried)}")
     if report.landings:
@@ -173,7 +175,7 @@ def _raise_stopped(fleet: Fleet, report: LandingReport, *, was_given_back: bool)
         hint = f"given back to {agent.name}" if was_given_back else stopped.hint
         raise MergeConflict(message, hint=hint)
     if stopped.kind == "check":
-        raise CheckFailed(message, hint=f"fleet check {agent.name} --output shows it; {stopped.hint}")
+        raise CheckFailed(message, hint=stopped.hint)
     raise Refused(message, hint=stopped.hint)
 
 

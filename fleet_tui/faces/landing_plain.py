@@ -71,6 +71,7 @@ def landing_report_record(report: LandingReport) -> JsonRecord:
         "conflicts": [_conflicting_file(one) for one in report.conflicts],
         "give_back": report.give_back,
         "check": str(report.check.state) if report.check is not None else None,
+        "output": list(report.output),
         "untried": list(report.untried),
         "notes": list(report.notes),
     }

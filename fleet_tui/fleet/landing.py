@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from fleet_tui.review.landing_plan import LandingChoices
 
 OnLanding = Callable[[Agent, LandingProgress], None]
+OUTPUT_LINES = 40
+"""Of a check that was not green, in the report."""
 LOOK_SECONDS = 1.0
 """Interval at which the last line of a running check is reported."""
 
@@ -257,6 +259,7 @@ class _Train:
         self.stopped: LandingObstacle | None = None
 
     def land(self, agent: Agent) -> None:
+        from fleet_tui.review import checks
         from fleet_tui.review.landing import LandingRun, LandingStopped
 
         try:
@@ -273,8 +276,13 @@ class _Train:
                 self._notes += run.notes
         except LandingStopped as error:
             self.stopped = error.obstacle
+            output = tuple(checks.output(error.check, OUTPUT_LINES)) if error.check is not None else ()
             self._report = LandingReport(
-                (), conflicts=error.conflicts, give_back=error.give_back, check=error.check
+                (),
+                conflicts=error.conflicts,
+                give_back=error.give_back,
+                check=error.check,
+                output=output,
             )
         except FleetError as error:
             self.stopped = LandingObstacle("other", error.message, error.hint)

@@ -184,8 +184,7 @@ class LandingRun:
         tree = git.tree_of(self._target.git_dir, commit)
         if self._checker is None or tree in self._checked:
             return
-        self._on_step("check", "running", self._choices.check)
-        with self._step("check", kind="check"), self._scratch(commit) as folder:
+        with self._step("check", kind="check", text=self._choices.check), self._scratch(commit) as folder:
             run = self._checker(folder, commit, tree)
         if not run.is_green:
             message = f"the check did not pass: {described(run)}"
@@ -233,9 +232,9 @@ class LandingRun:
             self._store.landings.change(landing, state, time.time(), reason=reason)
 
     @contextlib.contextmanager
-    def _step(self, step: StepKind, *, kind: ObstacleKind = "other") -> Iterator[None]:
+    def _step(self, step: StepKind, *, kind: ObstacleKind = "other", text: str = "") -> Iterator[None]:
         """Report a step, and turn its errors into what stopped the landing."""
-        self._on_step(step, "running", "")
+        self._on_step(step, "running", text)
         try:
             yield
         except LandingStopped:
