@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from fleet_tui.store.checks import CheckTable
     from fleet_tui.store.landings import LandingTable
     from fleet_tui.store.reviews import ReviewTables
+    from fleet_tui.store.spares import SpareTable
     from fleet_tui.store.spending import SpendingTable
 
 
@@ -75,6 +76,12 @@ class Store:
         from fleet_tui.store.landings import LandingTable  # deferred: only landing and undo need it
 
         return LandingTable(self.db, self.journal)
+
+    @cached_property
+    def spares(self) -> SpareTable:
+        from fleet_tui.store.spares import SpareTable  # deferred: only launchers and the doctor read it
+
+        return SpareTable(self.db)
 
     @cached_property
     def reviews(self) -> ReviewTables:

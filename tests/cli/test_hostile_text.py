@@ -75,6 +75,7 @@ COMMANDS: Mapping[str, list[list[str]]] = {
         ["{living}", "--dry-run"], ["{living}", "--dry-run", "--json"], ["{ended}", "--dry-run", "-m", EVIL], [EVIL, "--yes"],
         ["{ended}", "--into", EVIL, "--dry-run"], ["{ended}", "--strategy", EVIL], ["{living}", "--stop"],
     ],
+    "conflicts": [[], ["-a"], ["--json"], ["{living}"], [EVIL]],
     "check": [
         ["{living}"], ["{living}", "--show"], ["{living}", "--show", "--json"], ["{living}", "--output"], ["{living}", "--cancel"],
         ["{living}", "--show", "--output"], [EVIL],
