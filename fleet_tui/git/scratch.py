@@ -96,10 +96,10 @@ def scratch_objects(git_dir: Path) -> Iterator[ScratchObjects]:
         yield found
 
 
-def cannot_write(folder: Path, error: OSError) -> GitFailed:
+def cannot_write(error: OSError) -> GitFailed:
     """The error for a cache that cannot be written."""
     return GitFailed(
-        f"cannot write to {folder}: {error.strerror or error}",
+        f"cannot write to {error.filename}: {error.strerror}",
         hint="free some space, or check its permissions",
     )
 
