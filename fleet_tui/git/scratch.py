@@ -12,8 +12,8 @@ import fcntl
 import os
 import time
 from collections.abc import Iterator, Mapping
+from io import FileIO
 from pathlib import Path
-from typing import IO
 
 from fleet_tui import paths
 from fleet_tui.fast_dataclasses import dataclass
@@ -88,7 +88,7 @@ def scratch_objects(git_dir: Path) -> Iterator[ScratchObjects]:
     with contextlib.ExitStack() as opened:
         try:
             folder = paths.private(paths.cache() / "objects" / digest)
-            held = opened.enter_context((folder / "lock").open("ab"))
+            held = opened.enter_context((folder / "lock").open("ab", buffering=0))
             _share(folder, held)
             found = ScratchObjects(folder, git_dir, _generation(folder))
         except OSError as error:
@@ -104,7 +104,7 @@ def cannot_write(error: OSError) -> GitFailed:
     )
 
 
-def _share(folder: Path, held: IO[bytes]) -> None:
+def _share(folder: Path, held: FileIO) -> None:
     """Take a share of the lock, after tidying the folder if nobody else uses it."""
     is_due = time.time() - os.fstat(held.fileno()).st_mtime > MEASURE_SECONDS or not held.tell()
     with contextlib.suppress(BlockingIOError):
@@ -113,7 +113,6 @@ def _share(folder: Path, held: IO[bytes]) -> None:
         if is_due:
             held.truncate(0)
             held.write(b"measured\n")
-            held.flush()
     fcntl.flock(held, fcntl.LOCK_SH)
     paths.private(folder / "objects")
 
