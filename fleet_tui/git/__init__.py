@@ -28,8 +28,8 @@ if TYPE_CHECKING:
         tree_of,
     )
     from fleet_tui.git.conflicts import conflicting_files
-    from fleet_tui.git.creation import WorktreePlan, add, plan, plan_many, roll_back_add
-    from fleet_tui.git.diffs import changed_files, commit_of, fork_point, patch, stat_text
+    from fleet_tui.git.creation import WorktreePlan, add, plan, plan_many
+    from fleet_tui.git.diffs import changed_files, commit_count, commit_of, fork_point, patch, stat_text
     from fleet_tui.git.emptying import (
         empty_trashed,
         how_to_restore,
@@ -64,8 +64,23 @@ if TYPE_CHECKING:
         repair,
         worktrees,
     )
+    from fleet_tui.git.rollback import roll_back_add
     from fleet_tui.git.scratch import ScratchObjects, scratch_objects
     from fleet_tui.git.snapshot import Snapshot, take_snapshot
+    from fleet_tui.git.spares import (
+        bring_spare,
+        checkout_problem,
+        checkout_settings,
+        claim_spare,
+        forget_spare_target,
+        is_spare_clean,
+        is_spare_in_use,
+        make_spare,
+        release_spare,
+        settle_spare,
+        spare_entries,
+        spare_target,
+    )
     from fleet_tui.git.startpoints import start_point, start_points, tree_size
     from fleet_tui.git.trash import RestoredWorktree, from_trash, to_trash
     from fleet_tui.git.trash_records import (
@@ -87,8 +102,8 @@ MODULES = {
         "operation_in_progress save_checkpoint tree_of"
     ),
     "conflicts": "conflicting_files",
-    "creation": "WorktreePlan add plan plan_many roll_back_add",
-    "diffs": "changed_files commit_of fork_point patch stat_text",
+    "creation": "WorktreePlan add plan plan_many",
+    "diffs": "changed_files commit_count commit_of fork_point patch stat_text",
     "emptying": "trash_contents empty_trashed how_to_restore is_half_deleted saved_refs",
     "entries": "WorktreeChanged link_problem link_problems lock relink remove_tree unlock",
     "hunks": "blob_text file_diff file_text",
@@ -98,8 +113,11 @@ MODULES = {
     "plain": "GitPlaces place_at place_of run_plain",
     "program": "GitFailed GitCancelled",
     "repository": "Repository Worktree ensure_repository branch_names discover init moved_to prune repair worktrees",
+    "rollback": "roll_back_add",
     "scratch": "ScratchObjects scratch_objects",
     "snapshot": "Snapshot take_snapshot",
+    "spares": "bring_spare checkout_problem checkout_settings claim_spare forget_spare_target is_spare_clean "
+    "is_spare_in_use make_spare release_spare settle_spare spare_entries spare_target",
     "startpoints": "start_point start_points tree_size",
     "trash": "RestoredWorktree from_trash to_trash",
     "trash_records": "TrashedWorktree find_trashed place_in_trash restore_record trashed",
