@@ -46,9 +46,7 @@ async def take(
         await until(
             pilot, lambda: any(agent.status is Status.LIMITED for agent in dashboard.view.state.agents)
         )
-        await until(
-            pilot, lambda: len(dashboard.view.listed) == len(tour.AGENTS) and dashboard.view.live.usage
-        )
+        await until(pilot, lambda: len(dashboard.view.listed) == tour.COUNT and dashboard.view.live.usage)
         await pilot.pause(1.0)
         for key in keys:
             await pilot.press(key)

@@ -33,6 +33,7 @@ _MEANT: Mapping[str, str] = {
     "logs": "log tail output cat history transcript",
     "attach": "enter connect join focus goto",
     "why": "explain reason inspect describe",
+    "diff": "changes changed delta patch",
     "path": "where pwd dir folder worktree which",
     'path AGENT, as in: cd "$(fleet path AGENT)"': "cd",
     "shell": "sh bash zsh terminal term exec ssh",

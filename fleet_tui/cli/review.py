@@ -26,9 +26,9 @@ from fleet_tui.faces.plain import diff_record
 )
 @json_option
 def diff(branch: str, stat: bool, name_only: bool, against: str, as_json: bool) -> None:
-    """Show what an agent has changed since its base, committed or not.
+    """Show what an agent has changed since its base.
 
-    The output is a patch that git apply takes.
+    Committed and uncommitted changes are shown alike, as a patch that git apply takes.
 
     \b
     Examples:

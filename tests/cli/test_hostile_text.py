@@ -50,6 +50,10 @@ COMMANDS: Mapping[str, list[list[str]]] = {
     "fork": [["{ended}", EVIL], [EVIL, "x"], ["{ended}", "z"]],
     "list": [[], ["--color", EVIL], ["-g"], ["-a"], ["--json"], ["--repair"], [EVIL]],
     "status": [[], ["-a"], ["--short"], ["--json"], [EVIL]],
+    "diff": [
+        ["{living}"], ["{ended}", "--stat"], ["{ended}", "--name-only"], ["{living}", "--json"],
+        ["{living}", "--against", EVIL], ["{living}", "--stat", "--json"], [EVIL],
+    ],
     "path": [["{living}"], ["{ended}"], ["{ended}", "--json"], ["killed"], [EVIL]],
     "shell": [["{ended}"], ["killed"], [EVIL]],
     "peek": [["{living}"], ["{living}", "--json"], ["{ended}"], [EVIL]],

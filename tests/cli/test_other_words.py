@@ -12,7 +12,6 @@ from tests.cli.commands import Cli, all_commands, cli, project
 __all__ = ["cli", "project"]
 
 COMING = (
-    "diff",
     "land",
     "merge",
     "compare",
@@ -64,7 +63,7 @@ def test_the_help_names_the_words_that_run_a_command(cli: Cli) -> None:
         ("unset", "use: fleet config"),
         ("batches", "use: fleet list --grouped"),
         ("cd", 'use: fleet path AGENT, as in: cd "$(fleet path AGENT)"'),
-        ("diff", "see: fleet --help"),
+        ("changes", "use: fleet diff"),
         ("crate", "see: fleet --help"),
     ],
 )

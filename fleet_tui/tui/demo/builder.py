@@ -1,8 +1,13 @@
-"""Writes a module and its tests, runs them, and fixes the failure."""
+"""Writes a module and its tests. Agents of one batch solve it differently, so that there is something to compare.
 
-from fleet_tui.tui.demo.acting import DIM, OFF, bash, begin, listen, read, say, think, write
+The first finds and fixes its mistake, the second asks what a bare number means, the third does not run its tests.
+"""
 
-WRONG = '''"""Durations as people write them."""
+import subprocess
+
+from fleet_tui.tui.demo.acting import DIM, OFF, bash, begin, choose, listen, read, say, think, write
+
+HEAD = '''"""Durations as people write them."""
 
 import re
 
@@ -11,9 +16,23 @@ UNITS = {"h": 3600, "m": 60, "s": 1}
 
 def parse(text: str) -> int:
     """Seconds of a duration such as 1h30m."""
-    return sum(int(number) * UNITS[unit] for number, unit in re.findall(r"(\\d)([hms])", text))
 '''
+WRONG = (
+    HEAD + '    return sum(int(number) * UNITS[unit] for number, unit in re.findall(r"(\\d)([hms])", text))\n'
+)
 RIGHT = WRONG.replace(r"(\d)", r"(\d+)")
+STRICT = (
+    HEAD
+    + """    if text.isdecimal():
+        return int(text)
+    if not re.fullmatch(r"(\\d+[hms])+", text):
+        raise ValueError(f"not a duration: {text!r}")
+    total = 0
+    for number, unit in re.findall(r"(\\d+)([hms])", text):
+        total += int(number) * UNITS[unit]
+    return total
+"""
+)
 TESTS = """import unittest
 
 from clockwork.durations import parse
@@ -26,15 +45,20 @@ class Durations(unittest.TestCase):
     def test_numbers_may_have_two_digits(self) -> None:
         self.assertEqual(parse("12m"), 720)
 """
+MORE_TESTS = (
+    TESTS
+    + """
+    def test_a_bare_number_is_seconds(self) -> None:
+        self.assertEqual(parse("90"), 90)
+
+    def test_anything_else_is_refused(self) -> None:
+        with self.assertRaises(ValueError):
+            parse("soon")
+"""
+)
 
 
-def main() -> None:
-    begin("builder")
-    think("Looking around", 1.5)
-    read("clockwork/calendar.py")
-    think("Designing the parser", 1.5)
-    write("clockwork/durations.py", WRONG)
-    write("tests/test_durations.py", TESTS)
+def careful() -> str:
     think("Running the tests", 1.0)
     if not bash("python", "-m", "unittest", "-q"):
         say()
@@ -44,8 +68,45 @@ def main() -> None:
         bash("python", "-m", "unittest", "-q")
     say()
     say("Durations parse, and three tests pass.")
+    return "three tests pass; not committed"
+
+
+def asking() -> str:
+    answer = choose("Is a number without a unit seconds?", "Yes, seconds", "No, refuse it", kind="question")
+    strict = (
+        STRICT if answer == 1 else STRICT.replace("    if text.isdecimal():\n        return int(text)\n", "")
+    )
+    write("clockwork/durations.py", strict)
+    write("tests/test_durations.py", MORE_TESTS if answer == 1 else TESTS)
+    write(
+        "README.md",
+        read("README.md") + "\nDurations such as `1h30m` are read by `clockwork.durations.parse`.\n",
+    )
+    bash("python", "-m", "unittest", "-q")
+    say()
+    say("Durations parse, anything else is refused, and the README says so.")
+    return "durations parse strictly; not committed"
+
+
+def hasty() -> str:
+    say()
+    say("Written; this should work.")
+    return "written, tests not run"
+
+
+def main() -> None:
+    begin("builder")
+    think("Looking around", 1.5)
+    read("clockwork/calendar.py")
+    think("Designing the parser", 1.5)
+    branch = subprocess.run(["git", "branch", "--show-current"], capture_output=True, text=True, check=False)
+    way = {"B": asking, "C": hasty}.get(branch.stdout.strip()[-1:], careful)
+    if way is not asking:
+        write("clockwork/durations.py", WRONG)
+        write("tests/test_durations.py", TESTS)
+    done = way()
     say(f"{DIM}Not committed, so that you can look at it first.{OFF}")
-    listen("three tests pass; not committed")
+    listen(done)
 
 
 if __name__ == "__main__":

@@ -19,8 +19,9 @@ from pathlib import Path
 from fleet_tui.errors import FleetError
 
 SCRIPTS = Path(__file__).parent
+BATCH = ("builder", "parser", "Add a parser for durations such as 1h30m, with tests.")
+"""Profile, prefix and prompt of three agents that solve the same task, each in its own way."""
 AGENTS = (
-    ("builder", "add-parser", "Add a parser for durations such as 1h30m, with tests."),
     ("careful", "clean-build", "Remove what the old build left behind. Ask before you delete anything."),
     ("scout", "map-the-code", "Read the whole repository and say what is where."),
     ("writer", "write-docs", "Write a README section about durations."),
@@ -30,7 +31,8 @@ AGENTS = (
     ("brief", "show-history", "Say what was done last."),
     ("silent", "ponder", "Think about a better name."),
 )
-"""Profile, name and prompt of each; together they show every status."""
+"""Profile, name and prompt of the others; together they show every status."""
+COUNT = 3 + len(AGENTS)
 PROJECT = "clockwork"
 VARIABLES = ("XDG_STATE_HOME", "XDG_DATA_HOME", "XDG_CONFIG_HOME", "XDG_RUNTIME_DIR")
 
@@ -150,8 +152,8 @@ def _repository(project: Path) -> Path:
 def _profiles(folder: Path) -> None:
     place = folder / "config" / "aifleet" / "profiles"
     place.mkdir(parents=True)
-    (place.parent / "config.toml").write_text(f'[agent]\ndefault = "{AGENTS[0][0]}"\n', encoding="utf-8")
-    for profile, _, _ in AGENTS:
+    (place.parent / "config.toml").write_text(f'[agent]\ndefault = "{BATCH[0]}"\n', encoding="utf-8")
+    for profile, _, _ in (BATCH, *AGENTS):
         script = SCRIPTS / f"{profile}.py"
         text = f'program = "{sys.executable}"\n\n[start]\nargs = ["-u", "{script}"]\n\n[status]\nquiet_is_idle = false\nreports = true\n'
         (place / f"{profile}.toml").write_text(text + _SIGNS.get(profile, ""), encoding="utf-8")
@@ -186,11 +188,13 @@ def run_caretaker(folder: Path) -> None:
 
 
 def _start(project: Path) -> None:
-    """Start the agents of the tour one by one, until the dashboard closes."""
+    """Start the agents of the tour, until the dashboard closes."""
     from fleet_tui.fleet import Fleet
 
     fleet = Fleet(project)
     try:
+        profile, prefix, prompt = BATCH
+        fleet.fanout(3, prefix, prompt=prompt, profile=profile)
         for profile, name, prompt in AGENTS:
             has_left, _, _ = select.select([sys.stdin], [], [], 0)
             if has_left:
