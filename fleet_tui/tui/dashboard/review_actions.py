@@ -15,7 +15,22 @@ from fleet_tui.tui.review.screen import ReviewScreen
 from fleet_tui.tui.review.surroundings import Surroundings
 
 _PLUS_LINE = frozenset(
-    {"vi", "vim", "nvim", "view", "nano", "pico", "emacs", "emacsclient", "micro", "kak", "joe", "ne", "jed", "mg"}
+    {
+        "vi",
+        "vim",
+        "nvim",
+        "view",
+        "nano",
+        "pico",
+        "emacs",
+        "emacsclient",
+        "micro",
+        "kak",
+        "joe",
+        "ne",
+        "jed",
+        "mg",
+    }
 )
 """Editors that take a line as +7 before the file."""
 _COLON_LINE = frozenset({"hx", "helix", "zed", "subl", "sublime_text"})

@@ -107,7 +107,7 @@ class CodeColors:
 
     def __init__(self, language: str, lines: Sequence[str]) -> None:
         self._lines = lines
-        self._lexer = _lexer(language) if language else None
+        self._lexer: Any = _lexer(language) if language else None
         self._blocks: dict[int, list[Colored]] = {}
         self._next = 0
         """The block that `_going` colors next."""
@@ -141,14 +141,12 @@ class CodeColors:
 
     def _read(self, start: int, lead: int) -> Iterator[list[Colored]]:
         """Blocks of colored lines, without the lead of the first; lazily, as lexers are slow."""
-        lexer = self._lexer
-        assert lexer is not None
         end = min(len(self._lines), start + lead + BLOCK) if start or self._is_cold else len(self._lines)
         wanted = [shown(line) for line in self._lines[start:end]]
         text = "".join(f"{'' if len(line) > LONGEST_LINE else line}\n" for line in wanted)
         block: list[Colored] = []
         parts: list[tuple[str, str]] = []
-        for _, kind, value in lexer.get_tokens_unprocessed(text):
+        for _, kind, value in self._lexer.get_tokens_unprocessed(text):
             role = _role(kind)
             head, *rest = value.split("\n")
             if head and parts and parts[-1][1] == role:

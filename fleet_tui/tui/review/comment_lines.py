@@ -47,7 +47,11 @@ def text_lines(text: str, width: int, most: int = MOST_LINES) -> list[str]:
 
 def where(comment: ReviewComment) -> str:
     """The lines that it is about, in words."""
-    return f"line {comment.last}" if comment.first == comment.last else f"lines {comment.first} to {comment.last}"
+    return (
+        f"line {comment.last}"
+        if comment.first == comment.last
+        else f"lines {comment.first} to {comment.last}"
+    )
 
 
 def _head(comment: ReviewComment, now: float) -> Line:

@@ -135,9 +135,16 @@ class CommentWork:
         name = clean(self._model.agent.name)
         if receipt.state == ReceiptState.REFUSED:
             self._screen.notify(
-                receipt.reason or " ", title=f"refused by {name}; the comments are kept", severity="error", timeout=8
+                receipt.reason or " ",
+                title=f"refused by {name}; the comments are kept",
+                severity="error",
+                timeout=8,
             )
             return
         reason = f" ({receipt.reason})" if receipt.reason else ""
-        said = f"queued for {name} until idle{reason}" if receipt.state == ReceiptState.QUEUED else f"sent to {name}"
+        said = (
+            f"queued for {name} until idle{reason}"
+            if receipt.state == ReceiptState.QUEUED
+            else f"sent to {name}"
+        )
         self._screen.notify(f"{said}; {receipt.note}" if receipt.note else said)

@@ -64,7 +64,9 @@ class Geometry(NamedTuple):
 
 
 def geometry_for(width: int, hunks: Sequence[Hunk], *, is_split: bool) -> Geometry:
-    most = max((max(one.old_start + one.old_count, one.new_start + one.new_count) for one in hunks), default=1)
+    most = max(
+        (max(one.old_start + one.old_count, one.new_start + one.new_count) for one in hunks), default=1
+    )
     return Geometry(max(24, width), is_split, max(4 if is_split else 3, len(str(most))))
 
 
@@ -163,7 +165,9 @@ class DiffPaint:
             return ((" " * width, ""),)
         line = self._hunks[row.hunk].lines[place]
         number = line.old if side == "old" else line.new
-        at = _number(number if not row.part else 0, self._geometry.digits, line, is_here=marks.side is not None)
+        at = _number(
+            number if not row.part else 0, self._geometry.digits, line, is_here=marks.side is not None
+        )
         return (at, *self._code(row, place, side, code, marks, offset))
 
     def _one_side(self, row: Row, marks: Marks, offset: int) -> Line:
@@ -223,7 +227,13 @@ class DiffPaint:
         hunk = self._hunks[row.hunk]
         where = f"line {hunk.new_start if hunk.new_count else hunk.old_start}"
         heading = clean(hunk.heading)
-        said: Line = (("  ⋯  ", "faint"), (heading, "muted"), ("  " if heading else "", ""), (where, "muted"), (" ", ""))
+        said: Line = (
+            ("  ⋯  ", "faint"),
+            (heading, "muted"),
+            ("  " if heading else "", ""),
+            (where, "muted"),
+            (" ", ""),
+        )
         width = self._geometry.width
         said = cut_line(said, width - 1)
         return (*said, ("╌" * max(0, width - length(said) - 1), "rule"))
@@ -237,7 +247,7 @@ class DiffPaint:
         if not geometry.is_split:
             return ((bar[0][:1], "accent"), (" " * (2 * geometry.digits + 1), ""), *body)
         if note.side == "old":
-            return fit((*((bar),), *body), geometry.half) + (("│", "rule"),)
+            return (*fit((bar, *body), geometry.half), ("│", "rule"))
         return ((" " * geometry.half, ""), ("│", "rule"), bar, *body)
 
 
@@ -297,8 +307,9 @@ def _with_hits(parts: Sequence[TextPart], marks: Marks, ground: str) -> list[Tex
     hit = whole.find(marks.wanted)
     while hit >= 0:
         end = hit + len(marks.wanted)
-        found += [*_cropped(tuple(parts), at, hit), ("".join(text for text, _ in _cropped(tuple(parts), hit, end)), role)]
+        found += [
+            *_cropped(tuple(parts), at, hit),
+            ("".join(text for text, _ in _cropped(tuple(parts), hit, end)), role),
+        ]
         at, hit = end, whole.find(marks.wanted, end)
     return [*found, *_cropped(tuple(parts), at, len(whole))]
-
-

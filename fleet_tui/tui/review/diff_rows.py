@@ -166,9 +166,7 @@ def _is_fill(pair: _Pair, side: Side) -> bool:
 
 
 def _note_rows(places: Sequence[int], notes: Sequence[Note], hunk: int) -> list[Row]:
-    return [
-        Row(NOTE, hunk, part=part, note=place) for place in places for part in range(notes[place].height)
-    ]
+    return [Row(NOTE, hunk, part=part, note=place) for place in places for part in range(notes[place].height)]
 
 
 def changes_in(rows: Sequence[Row], hunks: Sequence[Hunk]) -> list[int]:

@@ -12,6 +12,7 @@ from textual import events
 from textual.message import Message
 
 from fleet_tui.tui.review.code_text import shown
+from fleet_tui.tui.review.comment_lines import lines_for
 from fleet_tui.tui.review.diff_paint import SPLIT_FROM, Colors, DiffPaint, Marks, geometry_for
 from fleet_tui.tui.review.diff_rows import (
     GAP,
@@ -24,7 +25,6 @@ from fleet_tui.tui.review.diff_rows import (
     line_on,
     rows_of,
 )
-from fleet_tui.tui.review.comment_lines import lines_for
 from fleet_tui.tui.review.place import Place, find, place_of
 from fleet_tui.tui.widgets.lines import Line, LineView
 from fleet_tui.work import DiffLine, Hunk, ReviewComment, Side
@@ -55,7 +55,7 @@ class DiffView(LineView):
         self._now = 0.0
         self._geometry = geometry_for(80, (), is_split=False)
         self._colors = Colors((), "")
-        self._paint: DiffPaint | None = None
+        self._paint = DiffPaint((), self._geometry, self._colors, (), ())
         self._rows: list[Row] = []
         self._changes: list[int] = []
         self._drawn_rows: dict[int, Line] = {}
@@ -114,8 +114,7 @@ class DiffView(LineView):
             lines_for(one, geometry.note_width(one.side), self._unsent, self._now) for one in self._comments
         ]
         notes = [
-            Note(one.side, one.last, len(block))
-            for one, block in zip(self._comments, blocks, strict=True)
+            Note(one.side, one.last, len(block)) for one, block in zip(self._comments, blocks, strict=True)
         ]
         layout = Layout(is_split, geometry.code_width if self.is_wrapped else 0)
         self._rows = rows_of(self._hunks, layout, notes)
@@ -441,13 +440,12 @@ class DiffView(LineView):
     # ── drawing ─────────────────────────────────────────────────────────────────────────────────────────────────
 
     def lines(self, width: int, height: int) -> Sequence[Line]:
-        if self._paint is None or not self._rows:
+        if not self._rows:
             return self._sentence
         self._color(self._top, self._top + height, COLOR_SECONDS)
         return [self._line(at) for at in range(self._top, min(len(self._rows), self._top + height))]
 
     def _line(self, at: int) -> Line:
-        assert self._paint is not None
         row = self._rows[at]
         side = self._marked(at, row)
         if side is None:
@@ -550,5 +548,3 @@ def _number(line: DiffLine | None, side: Side) -> int:
     if line is None:
         return 0
     return line.old if side == "old" else line.new
-
-

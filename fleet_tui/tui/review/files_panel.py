@@ -72,7 +72,9 @@ class FilesPanel(LineView):
         for row in self._rows[self._top : self._top + height]:
             file = self._files[row.place] if row.place >= 0 else None
             marks = self._marks(file) if file is not None else FileMarks()
-            found.append(paint(row, file, marks, width, is_here=row.place == self._selected and file is not None))
+            found.append(
+                paint(row, file, marks, width, is_here=row.place == self._selected and file is not None)
+            )
         return found
 
     def on_click(self, event: events.Click) -> None:

@@ -74,7 +74,9 @@ class Quote(LineView):
         self.styles.height = min(QUOTED, len(quoted))
 
     def lines(self, width: int, height: int) -> Sequence[Line]:
-        found: list[Line] = [fit((("│ ", "rule"), (shown(one), "muted")), width) for one in self._quoted[:height]]
+        found: list[Line] = [
+            fit((("│ ", "rule"), (shown(one), "muted")), width) for one in self._quoted[:height]
+        ]
         more = len(self._quoted) - height
         if more > 0 and found:
             found[-1] = (("│ ", "rule"), (f"… {more + 1} more lines", "muted"))
@@ -165,11 +167,19 @@ class AgainstRows(PickerRows[tuple[str, str]]):
     def row(self, item: tuple[str, str], width: int, is_chosen: bool) -> Line:
         name, kind = item
         mark: Line = (("▌ " if is_chosen else "  ", "accent"),)
-        said = (*mark, *column(((clean(name), "bold" if is_chosen else ""),), max(12, width // 2)), (clean(kind), "muted"))
+        said = (
+            *mark,
+            *column(((clean(name), "bold" if is_chosen else ""),), max(12, width // 2)),
+            (clean(kind), "muted"),
+        )
         return fit(said, width)
 
     def nothing(self, wanted: str) -> str:
-        return f"no agent is called so; ↵ takes {clean(wanted)} as a branch or commit" if wanted else "no other agent"
+        return (
+            f"no agent is called so; ↵ takes {clean(wanted)} as a branch or commit"
+            if wanted
+            else "no other agent"
+        )
 
 
 class AgainstPicker(Picker[tuple[str, str]]):
@@ -179,7 +189,10 @@ class AgainstPicker(Picker[tuple[str, str]]):
     placeholder = "an agent, a branch or a commit"
 
     def __init__(self, agent: Agent, others: Sequence[Agent]) -> None:
-        rows = [(BASE, "what it started from"), *((one.name, str(one.status)) for one in others if one.id != agent.id)]
+        rows = [
+            (BASE, "what it started from"),
+            *((one.name, str(one.status)) for one in others if one.id != agent.id),
+        ]
         super().__init__(AgainstRows(rows, id="rows"))
 
     def hints(self) -> Sequence[tuple[str, str]]:

@@ -104,7 +104,9 @@ class ReviewScreen(ErrorBoundary, Screen[None]):
             return
         self._draw()
         rest = max(LIVE_SECONDS, RESTS * (time.monotonic() - began))
-        self.set_timer(rest if self.app.app_focus else RESTS * rest, lambda: self._around.start(self._follow()))
+        self.set_timer(
+            rest if self.app.app_focus else RESTS * rest, lambda: self._around.start(self._follow())
+        )
 
     async def _read(self) -> None:
         model = self.model
@@ -195,7 +197,9 @@ class ReviewScreen(ErrorBoundary, Screen[None]):
 
     def _is_shown(self, file: ChangedFile) -> bool:
         shown = self._shown
-        return shown is not None and shown.file.path == file.path and self._shown_against == self.model.against
+        return (
+            shown is not None and shown.file.path == file.path and self._shown_against == self.model.against
+        )
 
     async def _read_ahead(self, file: ChangedFile) -> None:
         if self.is_attached:
@@ -230,7 +234,7 @@ class ReviewScreen(ErrorBoundary, Screen[None]):
 
     def _draw(self) -> None:
         """Bring everything around the diff up to date."""
-        if not self.is_mounted:
+        if not self.is_attached:
             return
         model = self.model
         if self._shown is None:
@@ -250,7 +254,7 @@ class ReviewScreen(ErrorBoundary, Screen[None]):
     @on(DiffView.Moved)
     @on(FilesPanel.Scrolled)
     def _draw_edges(self) -> None:
-        if not self.is_mounted:
+        if not self.is_attached:
             return
         model = self.model
         files = self.query_one("#files", Frame)

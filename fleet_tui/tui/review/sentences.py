@@ -18,7 +18,12 @@ def without_lines(diff: FileDiff) -> list[Line]:
 
 
 def _editor(diff: FileDiff) -> Line:
-    return (("  ", ""), *keys(("J", "next file"), *(() if diff.file.kind == "deleted" else (("o", "open it in your editor"),))))
+    return (
+        ("  ", ""),
+        *keys(
+            ("J", "next file"), *(() if diff.file.kind == "deleted" else (("o", "open it in your editor"),))
+        ),
+    )
 
 
 def _reasons(diff: FileDiff) -> list[str]:
@@ -61,7 +66,9 @@ def nothing_changed(name: str, against: str, left_out: Sequence[str]) -> list[Li
     ]
     if left_out:
         count = len(left_out)
-        found.append(((f"  {count} new file{'s are' if count > 1 else ' is'} too large to be read.", "muted"),))
+        found.append(
+            ((f"  {count} new file{'s are' if count > 1 else ' is'} too large to be read.", "muted"),)
+        )
     return [*found, (), (("  ", ""), *keys(("=", "compare with another agent"), ("esc", "back")))]
 
 

@@ -9,7 +9,7 @@ from functools import lru_cache
 Span = tuple[int, int]
 """The first character that differs, and the one after the last."""
 
-LEAST_ALIKE = 0.4
+LEAST_ALIKE = 0.3
 """Below this share of common text, marking words would mark nearly all of them."""
 MOST_WORDS = 400
 """Comparing longer lines word by word takes too long."""
