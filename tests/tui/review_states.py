@@ -81,7 +81,7 @@ SESSION_NEW = (
 )  # fmt: skip
 CLAIMS = "".join(f"LIMIT_{number} = {number}\n" for number in range(1, 65))
 LOGIN_OLD = 'def login(request):\n    user = check(request)\n    return "ok"\n'
-LOGIN_NEW = 'def login(request):\n    user = check(request)\n    if user is None:\n        return deny(request)\n    return answer(user)\n'
+LOGIN_NEW = "def login(request):\n    user = check(request)\n    if user is None:\n        return deny(request)\n    return answer(user)\n"
 TEXTS: Mapping[str, tuple[str, str]] = {
     "src/auth/claims.py": ("", CLAIMS),
     "src/auth/session.py": (SESSION_OLD, SESSION_NEW),
@@ -107,7 +107,9 @@ def hunks_of(old: str, new: str, context: int = 3) -> tuple[Hunk, ...]:
                 lines += [DiffLine("-", before[i], i + 1, 0) for i in range(i1, i2)]
                 lines += [DiffLine("+", after[j], 0, j + 1) for j in range(j1, j2)]
         first, last = group[0], group[-1]
-        heading = next((one for one in reversed(before[: first[1]]) if one[:1].isalpha() and one.endswith(":")), "")
+        heading = next(
+            (one for one in reversed(before[: first[1]]) if one[:1].isalpha() and one.endswith(":")), ""
+        )
         found.append(
             Hunk(first[1] + 1, last[2] - first[1], first[3] + 1, last[4] - first[3], heading, tuple(lines))
         )
@@ -153,7 +155,14 @@ class ReviewWorker(StillWorker):
         files = [changed(path, *texts) for path, texts in self.texts.items()]
         if not counts:
             files = [replace(one, added=0, removed=0) for one in files]
-        return Diff(AGENT, against or "e41c0d2f9a", "old", "new", (*files, *(one.file for one in self.others.values())), self.left_out)
+        return Diff(
+            AGENT,
+            against or "e41c0d2f9a",
+            "old",
+            "new",
+            (*files, *(one.file for one in self.others.values())),
+            self.left_out,
+        )
 
     def _file_diff(self, path: str, *, against: str, context: int) -> FileDiff:
         if path in self.others:
@@ -173,7 +182,9 @@ class ReviewWorker(StillWorker):
     def _refresh_comments(self) -> list[ReviewComment]:
         return list(self.comments)
 
-    def _comment(self, path: str, side: Any, first: int, last: int, text: str, *, against: str) -> ReviewComment:
+    def _comment(
+        self, path: str, side: Any, first: int, last: int, text: str, *, against: str
+    ) -> ReviewComment:
         lines = self.texts[path][side == "new"].splitlines()
         new = ReviewComment(
             f"c{len(self.comments)}", AGENT, path, side, first, last, tuple(lines[first - 1 : last]), text,
@@ -189,11 +200,14 @@ class ReviewWorker(StillWorker):
         self.comments = [one for one in self.comments if one.id != comment_id]
 
     def _round_text(self) -> str:
-        return "Review, round 1\n\n" + "\n\n".join(f"{one.path}:{one.last}\n{one.text}" for one in self.comments)
+        return "Review, round 1\n\n" + "\n\n".join(
+            f"{one.path}:{one.last}\n{one.text}" for one in self.comments
+        )
 
     def _send_comments(self, *, now: bool) -> Receipt:
         state = str(self.receipt.state)
         self.comments = [
-            replace(one, round=1, sent_at=fleet_states.NOW, receipt="r1", receipt_state=state) for one in self.comments
+            replace(one, round=1, sent_at=fleet_states.NOW, receipt="r1", receipt_state=state)
+            for one in self.comments
         ]
         return self.receipt

@@ -60,13 +60,13 @@ def _head(comment: ReviewComment, now: float) -> Line:
     if not comment.is_sent:
         refused = ", refused, not sent" if comment.round else ", not sent"
         return (("you", f"bold{GROUND}"), (f"{said}{refused}", f"muted{GROUND}"))
-    when = f"{age(max(0.0, now - comment.sent_at))} ago" if comment.sent_at is not None else ""
-    state = _STATES.get(comment.receipt_state, "")
-    facts = ", ".join(filter(None, (f"round {comment.round}", f"sent {when}" if when else "sent", state)))
+    when = f"{age(max(0.0, now - comment.sent_at))} ago" if comment.sent_at is not None else "sent"
+    state = _STATES.get(comment.receipt_state, "") if comment.handled_at is None else ""
+    facts = ", ".join(filter(None, (f"round {comment.round}", when, state)))
     if comment.handled_at is not None:
         return (
             ("you", f"muted{GROUND}"), (f"{said}, {facts}  ", f"muted{GROUND}"),
-            ("✓", f"success{GROUND}"), (" lines changed since", f"muted{GROUND}"),
+            ("✓", f"success{GROUND}"), (" changed since", f"muted{GROUND}"),
         )  # fmt: skip
     return (("you", f"bold{GROUND}"), (f"{said}, {facts}", f"muted{GROUND}"))
 

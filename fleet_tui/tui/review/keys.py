@@ -21,7 +21,7 @@ class ReviewKey:
     place: int = 0
     """In the footer, 1 first."""
     shown: str = ""
-    """The keys in the footer, where one entry stands for several rows."""
+    """The keys in footer and help, where one entry stands for a pair; the second one of a pair says nothing."""
 
 
 def _key(
@@ -31,36 +31,36 @@ def _key(
 
 
 KEYS: tuple[ReviewKey, ...] = (
-    _key("j down", "line(1)", "next line", "Move", "line", 1, "j k"),
-    _key("k up", "line(-1)", "previous line", "Move"),
-    _key("n", "next(1)", "next change, or next place found", "Move", "change", 2, "n N"),
-    _key("N", "next(-1)", "previous change or place", "Move"),
-    _key("J tab", "file(1)", "next file", "Move", "file", 3, "J K"),
-    _key("K shift+tab", "file(-1)", "previous file", "Move"),
-    _key("pagedown ctrl+d", "page(1)", "next page", "Move"),
-    _key("pageup ctrl+u", "page(-1)", "previous page", "Move"),
-    _key("g home", "edge(-1)", "first line", "Move"),
-    _key("G end", "edge(1)", "last line", "Move"),
-    _key("] }", "comment_at(1)", "next comment", "Move"),
-    _key("[ {", "comment_at(-1)", "previous comment", "Move"),
-    _key("h", "side('old')", "left side: the old file", "Move"),
-    _key("l", "side('new')", "right side: the new file", "Move"),
-    _key("left", "sideways(-1)", "scroll left", "Move"),
-    _key("right", "sideways(1)", "scroll right", "Move"),
-    _key("space", "mark", "mark read, go to the next unread", "Review", "mark read", 4),
-    _key("c", "comment", "comment on the line or range", "Review", "comment", 5),
+    _key("j down", "line(1)", "next, previous line", "Move", "line", 1, "j k"),
+    _key("k up", "line(-1)", "", "Move"),
+    _key("n", "next(1)", "change, or place found", "Move", "change", 2, "n N"),
+    _key("N", "next(-1)", "", "Move"),
+    _key("J tab", "file(1)", "file", "Move", "file", 3, "J K"),
+    _key("K shift+tab", "file(-1)", "", "Move"),
+    _key("pagedown ctrl+d", "page(1)", "page", "Move", shown="pgdn pgup"),
+    _key("pageup ctrl+u", "page(-1)", "", "Move"),
+    _key("g home", "edge(-1)", "first, last line", "Move", shown="g G"),
+    _key("G end", "edge(1)", "", "Move"),
+    _key("]", "comment_at(1)", "comment", "Move", shown="] ["),
+    _key("[", "comment_at(-1)", "", "Move"),
+    _key("h", "side('old')", "old side, new side", "Move", shown="h l"),
+    _key("l", "side('new')", "", "Move"),
+    _key("left", "sideways(-1)", "scroll sideways", "Move", shown="← →"),
+    _key("right", "sideways(1)", "", "Move"),
+    _key("space", "mark", "mark read, next unread", "Review", "mark read", 4),
+    _key("c", "comment", "comment on line or range", "Review", "comment", 5),
     _key("v", "choose", "begin a range of lines", "Review"),
-    _key("enter", "enter", "edit the comment, or show the whole file", "Review"),
+    _key("enter", "enter", "edit comment; whole file", "Review"),
     _key("D", "delete", "delete the comment", "Review"),
-    _key("C", "send", "send comments to the agent", "Review", "send", 6),
-    _key("u", "split", "unified or side by side", "Look", "unified", 7),
-    _key("W", "whole", "whole file or changes only", "Look", "whole file", 8),
+    _key("C", "send", "send all comments", "Review", "send", 6),
+    _key("u", "split", "unified, side by side", "Look", "unified", 7),
+    _key("W", "whole", "whole file, changes only", "Look", "whole file", 8),
     _key("w", "wrap", "wrap long lines", "Look"),
     _key("/", "search", "search in this file", "Look", "search", 9),
-    _key("=", "against", "compare with another agent", "Look"),
+    _key("=", "against", "compare with another", "Look"),
     _key("f", "files", "hide or show the files", "Look"),
-    _key("o e", "edit", "open in your editor at the line", "Look", "editor", 10),
-    _key("escape q", "leave", "back to the list", "Look", "back", 11),
+    _key("o e", "edit", "open in your editor", "Look", "editor", 10, "o"),
+    _key("escape q", "leave", "back to the list", "Look", "back", 11, "esc"),
     _key("?", "help", "these keys", "Look"),
 )
 
@@ -81,8 +81,9 @@ def footer_keys(labels: dict[str, str]) -> list[FooterKey]:
 
 
 def groups() -> list[tuple[str, list[tuple[str, str]]]]:
-    """The keys for help, by group."""
+    """The keys for help, by group; the second key of a pair is beside the first."""
     found: dict[str, list[tuple[str, str]]] = {}
     for one in KEYS:
-        found.setdefault(one.group, []).append((" ".join(map(show, one.chords)), one.says))
+        if one.says:
+            found.setdefault(one.group, []).append((one.shown or show(one.chords[0]), one.says))
     return list(found.items())

@@ -202,15 +202,38 @@ class AgainstPicker(Picker[tuple[str, str]]):
 class ReviewHelp(Dialog[None]):
     heading = "Keys of the review"
 
-    BINDINGS = [Binding("question_mark,q,enter", "leave", show=False)]  # noqa: RUF012 - Textual's own way
+    BINDINGS = [  # noqa: RUF012 - Textual's own way
+        Binding("question_mark,q,enter", "leave", show=False),
+        Binding("j,down", "scroll_keys(1)", show=False),
+        Binding("k,up", "scroll_keys(-1)", show=False),
+    ]
 
     def body(self) -> Iterable[Widget]:
         yield ReviewKeys(id="keys")
 
     def hints(self) -> Sequence[tuple[str, str]]:
-        return (("esc", "close"),)
+        return ("j k", "scroll"), ("esc", "close")
+
+    def action_scroll_keys(self, rows: int) -> None:
+        self.query_one(ReviewKeys).scroll_lines(rows)
 
 
 class ReviewKeys(LineView):
+    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002 - Textual's name
+        super().__init__(id=id)
+        self._top = 0
+
     def lines(self, width: int, height: int) -> Sequence[Line]:
-        return key_columns(groups(), width, 3)
+        found = key_columns(groups(), width, 5)
+        self._top = max(0, min(self._top, len(found) - height))
+        return found[self._top : self._top + height]
+
+    def scroll_lines(self, rows: int) -> None:
+        self._top = max(0, self._top + rows)
+        self.redraw()
+
+    def on_mouse_scroll_down(self) -> None:
+        self.scroll_lines(3)
+
+    def on_mouse_scroll_up(self) -> None:
+        self.scroll_lines(-3)
