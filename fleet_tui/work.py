@@ -171,6 +171,18 @@ class CheckRun:
     exit_code: int | None = None
     summary: str = ""
     """What it printed at its end: "214 passed, 3 skipped"."""
+    after: str = ""
+    """The files when it had ended, if only the check itself can have changed them; empty if that is not known."""
+    note: str = ""
+    """Why it was cancelled or did not start, or which files changed while it ran."""
+
+    @property
+    def is_over(self) -> bool:
+        return self.state not in {CheckState.WAITING, CheckState.RUNNING}
+
+    def counts_for(self, tree: str) -> bool:
+        """Whether it says something about these files: they are those that it ran on."""
+        return bool(tree) and tree in {self.tree, self.after}
 
     @property
     def is_green(self) -> bool:
@@ -252,6 +264,31 @@ class Checkpoint:
     turn: int = 0
     restored: int = 0
     """For `restored`: the number of the checkpoint that was brought back."""
+    added: int = 0
+    """Lines, compared with the checkpoint before it, as are the next three."""
+    removed: int = 0
+    changed: int = 0
+    """How many files."""
+    files: tuple[str, ...] = ()
+    """The first of them."""
+    left_out: tuple[str, ...] = ()
+    """What it does not hold: untracked files that are too large, what cannot be read, other repositories."""
+
+
+@dataclass(frozen=True, slots=True)
+class RestoredFiles:
+    """A worktree's files after they were brought back to a checkpoint."""
+
+    checkpoint: Checkpoint
+    """The one that was brought back."""
+    saved: int
+    """The number of the checkpoint that has the files as they were before."""
+    changed: int
+    """How many files were written or deleted."""
+    pointers: tuple[str, ...] = ()
+    """Files of Git LFS that are only pointers now."""
+    submodules: tuple[str, ...] = ()
+    """Submodules that were at another commit then; they are left as they are."""
 
 
 Strategy = Literal["merge", "squash", "rebase", "pr"]

@@ -65,6 +65,7 @@ LOWER = Authority("lower")
 HIGHER = Authority("higher")
 """A project may set a higher value than the user's, not a lower one."""
 RUN = Authority("trusted", "run")
+CHECK = Authority("trusted", "check")
 START = Authority("trusted", "start")
 START_WITH = Authority("trusted", "start", ())
 """Empty needs trust too: it removes the user's own flags, which may be what restrains agents."""
@@ -75,6 +76,7 @@ WRITE = Authority("trusted", "write")
 ALLOW = Authority("trusted", "allow", ((), "ask"))
 PART_EFFECTS: Mapping[str, str] = {
     "run": "in every new worktree, before the agent",
+    "check": "agents' work with this command",
     "start": "this instead of your own choice",
     "set": "in every agent's environment",
     "copy": "from your main worktree",
@@ -165,6 +167,19 @@ class Config:
     trash_mb: int = _key(
         "fleet.trash_mb", COUNT, 5120, "Megabytes of removed worktrees to keep in the trash", USER
     )
+    checkpoint_automatic: bool = _key(
+        "checkpoint.automatic",
+        BOOLEAN,
+        True,
+        "Make a checkpoint when an agent's turn has changed files",
+        USER,
+    )
+    checkpoint_days: int = _key(
+        "checkpoint.days", COUNT, 14, "Days to keep checkpoints that have no name", USER
+    )
+    checkpoint_most: int = _key(
+        "checkpoint.most", COUNT, 200, "Checkpoints to keep per agent once they are a day old", USER
+    )
     scrollback: int = _key("fleet.scrollback", COUNT, 10000, "Lines of scrollback per agent", LOWER)
     nice: int = _key(
         "limits.nice",
@@ -173,6 +188,13 @@ class Config:
         "Nice value of agents' programs, so that they yield to other work: 0 (as important) to 19",
         HIGHER,
     )
+    check: str = _key(
+        "land.check", STRING, "", "A shell command that checks an agent's work, such as make test", CHECK
+    )
+    check_minutes: int = _key(
+        "land.check_minutes", COUNT, 15, "Minutes that a check may take; 0 for no limit"
+    )
+    checks_at_once: int = _key("land.checks_at_once", COUNT, 2, "Checks to run at the same time", USER)
     env: Mapping[str, str] = _table("env", "Extra environment variables for every agent", SET)
 
     approve_mode: Mode = _key(

@@ -5,7 +5,8 @@ its help text is the method's docstring. `tests/faces/test_faces_agree.py` compa
 commands and with the dashboard's actions: what a face leaves out has its reason here. The dashboard's worker runs
 calls by this table, each under its path. A face that needs no names of its own, such as one over HTTP, derives all of
 its offers from the path, the signature, the docstring and `reads`, and adds a key to `faces` only where it differs.
-The table names methods by their path from a `Fleet` and imports no room, so loading it is cheap.
+The table names methods by their path from a `Fleet` and imports no room, so loading it is cheap. One file, because it
+is one table.
 """
 
 from __future__ import annotations
@@ -203,6 +204,43 @@ VERBS: tuple[Verb, ...] = (
     ),
     Verb("review.round_text", {"cli": Offer("comments --preview", names=_NAME), "dashboard": Offer("diff")}, reads=True, remote=True),
     Verb("review.send_comments", {"cli": Offer("comments --send", names=_NAME), "dashboard": Offer("diff")}, remote=True),
+    # Checks.
+    Verb(
+        "checks.start",
+        {"cli": Offer("check --detach", names={"agents": "patterns batch"}), "dashboard": "fleet check starts them"},
+    ),
+    Verb("checks.runs", {"cli": Offer("check --show", names={"agents": "patterns batch"}), "dashboard": "fleet check --show shows them"}, reads=True),
+    Verb("checks.cancel", {"cli": Offer("check --cancel", names={"agents": "patterns batch"}), "dashboard": "fleet check --cancel does it"}, waits=True),
+    Verb("checks.output", {"cli": Offer("check --output", names={"agent": "patterns"}), "dashboard": "fleet check --output prints it"}, reads=True),
+    Verb(
+        "checks.wait",
+        {"cli": Offer("check", names={"runs": "patterns batch"}, left_out={"seconds": "land.check_minutes limits a check"}), "dashboard": _STATE},
+        reads=True,
+    ),
+    # Checkpoints.
+    Verb(
+        "checkpoints.make",
+        {"cli": Offer("checkpoint", names=_NAME), "dashboard": "the timeline makes one"},
+    ),
+    Verb("checkpoints.make_after_turn", {"cli": "a holder starts it when a turn ends", "dashboard": "as on the command line"}),
+    Verb("checkpoints.all", {"cli": Offer("checkpoint --list", names=_NAME), "dashboard": "the timeline lists them"}, reads=True),
+    Verb("checkpoints.start", {"cli": Offer("checkpoint --list", names=_NAME), "dashboard": "the timeline shows it"}, reads=True),
+    Verb(
+        "checkpoints.diff",
+        {"cli": Offer("checkpoint --diff", names={**_NAME, "number": "diff"}), "dashboard": "the timeline shows it"},
+        reads=True,
+    ),
+    Verb(
+        "checkpoints.patch",
+        {"cli": Offer("checkpoint --diff", names={**_NAME, "number": "diff"}), "dashboard": "the timeline shows hunks"},
+        reads=True,
+    ),
+    Verb(
+        "checkpoints.restore",
+        {"cli": Offer("checkpoint --restore", names={**_NAME, "number": "restore"}), "dashboard": "the timeline does it"},
+            ),
+    Verb("checkpoints.rename", {"cli": Offer("checkpoint --rename", names={**_NAME, "number": "rename"}), "dashboard": "the timeline does it"}),
+    Verb("checkpoints.prune", {"cli": "limits apply by themselves", "dashboard": "limits apply by themselves"}),
     # The trash.
     Verb("trash.agents", {"cli": Offer("trash"), "dashboard": "undo restores the last kill"}, reads=True),
     Verb("trash.find", {"cli": Offer("undo", names={"name": "agent"}), "dashboard": _CHOSEN}, reads=True),
@@ -289,6 +327,11 @@ PLUMBING: Mapping[str, str] = {
     "wait_for_setup": "part of commands that start agents; the dashboard's list shows each agent's setup",
     "refresh": "a command that looks at agents begins with it, and the worker's observer does it all the time",
     "close": "a face closes its fleet",
+    "checks.command": "part of checks.start",
+    "checks.missing": "a face says why there are no checks",
+    "checks.settings": "part of checks.start",
+    "checks.run_folder": "a face opens a session with the holder of a check",
+    "checks.lock_file": "a face sees whether a check goes on",
     "current": "a face reads an agent's newest row",
     "with_ids": "a face that is called with ids finds its agents",
     "project": "a face compares an agent's project with the one here",

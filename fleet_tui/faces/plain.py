@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from fleet_tui.lifecycle.trash import KillResult
     from fleet_tui.permissions.decision_log import LoggedDecision
     from fleet_tui.prompting.why import StatusExplanation
-    from fleet_tui.work import Diff
+    from fleet_tui.work import Checkpoint, CheckRun, Diff, RestoredFiles, ReviewComment
 
 JsonRecord = dict[str, Any]
 
@@ -64,6 +64,76 @@ def diff_record(diff: Diff) -> JsonRecord:
             }
             for one in diff.files
         ],
+    }
+
+
+def comment_record(agent: Agent, comment: ReviewComment) -> JsonRecord:
+    """A comment on lines of an agent's work."""
+    return {
+        **_of(agent.id, agent.name),
+        "id": comment.id,
+        "path": comment.path,
+        "side": comment.side,
+        "against": comment.against or None,
+        "first": comment.first,
+        "last": comment.last,
+        "quoted": list(comment.quoted),
+        "text": comment.text,
+        "is_changed": comment.is_changed,
+        "is_sent": comment.is_sent,
+        "round": comment.round,
+        "receipt": comment.receipt or None,
+        "state": comment.receipt_state or None,
+        "created_at": _iso(comment.created_at),
+        "sent_at": _iso(comment.sent_at),
+        "handled_at": _iso(comment.handled_at),
+    }
+
+
+def check_record(run: CheckRun) -> JsonRecord:
+    """One run of the project's check command."""
+    return {
+        "id": run.id,
+        "agent": run.agent,
+        "command": run.command,
+        "state": str(run.state),
+        "exit_code": run.exit_code,
+        "summary": run.summary,
+        "note": run.note,
+        "tree": run.tree,
+        "onto": run.onto or None,
+        "started_at": _iso(run.started_at),
+        "ended_at": _iso(run.ended_at),
+    }
+
+
+def checkpoint_record(one: Checkpoint, *, is_new: bool | None = None) -> JsonRecord:
+    """A saved state of a worktree."""
+    return {
+        "agent": one.agent,
+        "number": one.number,
+        "commit": one.commit,
+        "kind": one.kind,
+        "at": _iso(one.at),
+        "note": one.note,
+        "turn": one.turn or None,
+        "restored": one.restored if one.kind in ("saved", "restored") else None,
+        "added": one.added,
+        "removed": one.removed,
+        "changed_files": one.changed,
+        "files": list(one.files),
+        "left_out": list(one.left_out),
+    } | ({} if is_new is None else {"is_new": is_new})
+
+
+def restored_record(done: RestoredFiles) -> JsonRecord:
+    """What restoring a checkpoint has done."""
+    return {
+        "restored": done.checkpoint.number,
+        "saved": done.saved,
+        "changed_files": done.changed,
+        "pointers": list(done.pointers),
+        "submodules": list(done.submodules),
     }
 
 

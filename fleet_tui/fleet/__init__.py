@@ -27,6 +27,8 @@ from fleet_tui.models import Agent, Batch, Evidence, PromptSummary, Spending, St
 from fleet_tui.system.identity import here
 
 if TYPE_CHECKING:
+    from fleet_tui.fleet.checkpoints import CheckpointVerbs
+    from fleet_tui.fleet.checks import CheckVerbs
     from fleet_tui.fleet.installation import Installation
     from fleet_tui.fleet.launches import Launches
     from fleet_tui.fleet.permissions import PermissionVerbs
@@ -92,6 +94,18 @@ class Fleet(FleetReader):
         from fleet_tui.fleet.review import ReviewVerbs
 
         return ReviewVerbs(self)
+
+    @functools.cached_property
+    def checks(self) -> CheckVerbs:
+        from fleet_tui.fleet.checks import CheckVerbs
+
+        return CheckVerbs(self)
+
+    @functools.cached_property
+    def checkpoints(self) -> CheckpointVerbs:
+        from fleet_tui.fleet.checkpoints import CheckpointVerbs
+
+        return CheckpointVerbs(self)
 
     # ── the project here ────────────────────────────────────────────────────────────────────────────────────────
 

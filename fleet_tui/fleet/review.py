@@ -27,10 +27,12 @@ class ReviewVerbs:
 
     # ── diffs ───────────────────────────────────────────────────────────────────────────────────────────────────
 
-    def diff(self, agent: Agent, *, against: str = "", counts: bool = True) -> Diff:
+    def diff(
+        self, agent: Agent, *, against: str = "", files: Sequence[str] = (), counts: bool = True
+    ) -> Diff:
         """What an agent has changed, committed or not, since its base, a commit or another agent.
 
-        Without `counts`, the lines of each file are not counted, which is faster for thousands of files.
+        `files` selects files and folders. Without `counts`, the lines of each file are not counted, which is faster for thousands of files.
         """
         from fleet_tui.review import diff
 
@@ -38,7 +40,7 @@ class ReviewVerbs:
             self._fleet.store, self._fleet.current(agent), self._other(against), counts=counts,
             find_trashed=self._trashed,
         ) as found:  # fmt: skip
-            return found.diff
+            return found.selected(files)
 
     def file_diff(self, agent: Agent, path: str, *, against: str = "", context: int = 3) -> FileDiff:
         """The lines that an agent has changed in one file, with lines around them; all lines if `context` is -1."""
@@ -58,7 +60,7 @@ class ReviewVerbs:
         )
 
     def patch(self, agent: Agent, *, against: str = "", files: Sequence[str] = ()) -> str:
-        """An agent's changes as a patch that `git apply` takes."""
+        """An agent's changes as a patch that `git apply` takes, of all files or of some files and folders."""
         from fleet_tui.review import diff
 
         with diff.opened(
@@ -67,7 +69,7 @@ class ReviewVerbs:
         ) as found:  # fmt: skip
             return found.patch(files)
 
-    def stat(self, agent: Agent, *, against: str = "", width: int = 80) -> str:
+    def stat(self, agent: Agent, *, against: str = "", files: Sequence[str] = (), width: int = 80) -> str:
         """How many lines an agent has changed in each file, as `git diff --stat` prints it."""
         from fleet_tui.review import diff
 
@@ -75,7 +77,7 @@ class ReviewVerbs:
             self._fleet.store, self._fleet.current(agent), self._other(against), counts=False,
             find_trashed=self._trashed,
         ) as found:  # fmt: skip
-            return found.stat(width)
+            return found.stat(width, files)
 
     # ── reviewed files ──────────────────────────────────────────────────────────────────────────────────────────
 

@@ -43,7 +43,7 @@ def kill(
     """End the programs and move the worktrees to the trash; raises the first failure after all were tried."""
     from fleet_tui.lifecycle import trash
 
-    failures = stop(fleet, store, agents, cause="kill", grace=grace)
+    failures = [*_cancel_checks(store, agents), *stop(fleet, store, agents, cause="kill", grace=grace)]
     if fleet.unwritable:
         # The program that filled the disk may have ended just now, so the reserve can be released without losing it.
         disk_reserve.release_if_full(paths.state())
@@ -64,6 +64,19 @@ def kill(
             killed += [moved] if moved is not None else []
     raise_first(failures, "killed", [one.agent for one in killed])
     return killed
+
+
+def _cancel_checks(store: Store, agents: Sequence[Agent]) -> list[FleetError]:
+    """End the checks that run in the agents' worktrees, which are about to move."""
+    if not store.checks.unfinished([agent.id for agent in agents]):
+        return []
+    from fleet_tui.review import checks
+
+    try:
+        checks.cancel(store, agents, "the agent was killed")
+    except FleetError as error:
+        return [error]
+    return []
 
 
 def left_running(agent: Agent, left: str) -> str:

@@ -13,6 +13,19 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from fleet_tui.git.archive import archive_of, archives
     from fleet_tui.git.changes import ChangeKind, DiffStat, FileChange, diff_stat, ignored, status
+    from fleet_tui.git.checkpoints import (
+        BroughtFiles,
+        CheckpointCommit,
+        bring_files,
+        checkpoint_commits,
+        drop_checkpoints,
+        files_tree,
+        head_of,
+        in_the_way,
+        operation_in_progress,
+        save_checkpoint,
+        tree_of,
+    )
     from fleet_tui.git.creation import WorktreePlan, add, plan, plan_many, roll_back_add
     from fleet_tui.git.diffs import changed_files, commit_of, fork_point, patch, stat_text
     from fleet_tui.git.emptying import (
@@ -22,7 +35,15 @@ if TYPE_CHECKING:
         saved_refs,
         trash_contents,
     )
-    from fleet_tui.git.entries import WorktreeChanged, link_problem, link_problems, lock, relink, unlock
+    from fleet_tui.git.entries import (
+        WorktreeChanged,
+        link_problem,
+        link_problems,
+        lock,
+        relink,
+        remove_tree,
+        unlock,
+    )
     from fleet_tui.git.hunks import blob_text, file_diff, file_text
     from fleet_tui.git.ignore_patterns import IgnorePattern
     from fleet_tui.git.merging import MergeResult, merge_pairs
@@ -57,10 +78,14 @@ if TYPE_CHECKING:
 MODULES = {
     "archive": "archive_of archives",
     "changes": "ChangeKind DiffStat FileChange diff_stat ignored status",
+    "checkpoints": (
+        "BroughtFiles CheckpointCommit bring_files checkpoint_commits drop_checkpoints files_tree head_of in_the_way "
+        "operation_in_progress save_checkpoint tree_of"
+    ),
     "creation": "WorktreePlan add plan plan_many roll_back_add",
     "diffs": "changed_files commit_of fork_point patch stat_text",
     "emptying": "trash_contents empty_trashed how_to_restore is_half_deleted saved_refs",
-    "entries": "WorktreeChanged link_problem link_problems lock relink unlock",
+    "entries": "WorktreeChanged link_problem link_problems lock relink remove_tree unlock",
     "hunks": "blob_text file_diff file_text",
     "ignore_patterns": "IgnorePattern",
     "merging": "MergeResult merge_pairs",

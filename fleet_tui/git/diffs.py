@@ -78,8 +78,8 @@ def _count(
     if len(_counts) > _COUNTED:
         _counts.clear()
         missing = list(files)
-    names = [f":(literal){name}" for one in missing for name in (one.old_path, one.path) if name]
-    limit = ("--", *names) if len(names) <= _NAMED else ()
+    names = [name for one in missing for name in (one.old_path, one.path) if name]
+    limit = _limit(names) if len(names) <= _NAMED else []
     by_path = {one.path: one for one in files}
     fields = iter(diff_output(git_dir, "-z", "--numstat", old, new, *limit, objects=objects).split("\0"))
     for field in fields:
@@ -110,15 +110,25 @@ def patch(
 ) -> str:
     """The patch between two trees or commits that `git apply` takes, of all files or of some."""
     options = (*PATCH_OPTIONS, "--binary", f"--unified={context}")
-    limit = ("--", *(f":(literal){name}" for name in names)) if names else ()
-    return diff_output(git_dir, *options, old, new, *limit, objects=objects)
+    return diff_output(git_dir, *options, old, new, *_limit(names), objects=objects)
 
 
 def stat_text(
-    git_dir: Path, old: str, new: str, *, width: int, objects: Mapping[str, str] | None = None
+    git_dir: Path,
+    old: str,
+    new: str,
+    names: Sequence[str] = (),
+    *,
+    width: int,
+    objects: Mapping[str, str] | None = None,
 ) -> str:
-    """What `git diff --stat` prints."""
-    return diff_output(git_dir, f"--stat={width}", "--summary", old, new, objects=objects)
+    """What `git diff --stat` prints, of all files or of some."""
+    options = (f"--stat={width}", "--summary")
+    return diff_output(git_dir, *options, old, new, *_limit(names), objects=objects)
+
+
+def _limit(names: Sequence[str]) -> list[str]:
+    return ["--", *(f":(literal){name}" for name in names)] if names else []
 
 
 def fork_point(git_dir: Path, one: str, other: str) -> str:

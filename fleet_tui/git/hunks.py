@@ -90,6 +90,8 @@ def blob_text(git_dir: Path, blob: str, *, limit: int, objects: Mapping[str, str
 
 def file_text(git_dir: Path, tree: str, path: str, *, objects: Mapping[str, str] | None = None) -> str | None:
     """The text of a file of a tree; None if it is not there, is no text or is too large. Raises GitFailed without the tree."""
+    if any(part in ("", ".", "..") for part in path.split("/")):
+        return None
     # With literal names, and from the top: any other character of a path would mean something.
     done = run(
         git_dir,

@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
+import stat
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
@@ -33,21 +34,32 @@ class Snapshot:
 
     tree: str
     left_out: tuple[str, ...] = ()
-    """Untracked files that are too large, and other repositories; these end with a slash."""
+    """Untracked files that are too large, what cannot be read, and other repositories; these end with a slash."""
 
 
 def take_snapshot(place: GitPlaces, scratch: ScratchObjects, key: str) -> Snapshot:
     """The tree of a worktree's files, written to the scratch objects. `key` names the worktree's index there."""
     index = scratch.index(key)
-    with _exclusive(index):
-        if index.exists():
-            try:
-                return _snapshot(place, scratch.variables, index)
-            except GitFailed:
-                # The repository may have dropped an object that this index names.
-                index.unlink(missing_ok=True)
-        _copy_index(place, scratch.variables, index)
-        return _snapshot(place, scratch.variables, index)
+    with exclusive(index):
+        return snapshot_by(place, scratch.variables, index)
+
+
+def snapshot_by(place: GitPlaces, objects: Mapping[str, str], index: Path) -> Snapshot:
+    """The tree of a worktree's files, by an index of ours that the caller uses alone. `objects` says where git writes;
+    without it, git writes to the repository."""
+    if index.exists() and not is_sparse(place):
+        try:
+            return _snapshot(place, objects, index, is_known=True)
+        except (GitFailed, _RulesChanged):
+            # The repository may have dropped an object that this index names.
+            index.unlink(missing_ok=True)
+    _copy_index(place, objects, index)
+    return _snapshot(place, objects, index)
+
+
+def is_sparse(place: GitPlaces) -> bool:
+    """Whether files may be missing on purpose. Only the worktree's own index knows which, so it is copied each time."""
+    return (place.own / "info" / "sparse-checkout").exists()
 
 
 def _copy_index(place: GitPlaces, objects: Mapping[str, str], index: Path) -> None:
@@ -62,16 +74,37 @@ def _copy_index(place: GitPlaces, objects: Mapping[str, str], index: Path) -> No
     else:
         variables = {**objects, "GIT_INDEX_FILE": str(draft)}
         plain_output(place, "read-tree", "HEAD", variables=variables)
+    _stop_overlooking(place, objects, draft)
     draft.replace(index)
 
 
-def _snapshot(place: GitPlaces, objects: Mapping[str, str], index: Path) -> Snapshot:
+def _stop_overlooking(place: GitPlaces, objects: Mapping[str, str], index: Path) -> None:
+    """Clear assume-unchanged, so that git sees changes in such files."""
+    variables = {**objects, "GIT_INDEX_FILE": str(index)}
+    tagged = plain_output(place, "ls-files", "-v", "-z", variables=variables).split("\0")
+    assumed = [entry[2:] for entry in tagged if entry[:1].islower()]
+    if assumed:
+        plain_output(
+            place, "update-index", "--no-assume-unchanged", "-z", "--stdin",
+            variables=variables, stdin="\0".join(assumed) + "\0",
+        )  # fmt: skip
+
+
+class _RulesChanged(Exception):
+    """Files that this index has may be ignored by now."""
+
+
+def _snapshot(
+    place: GitPlaces, objects: Mapping[str, str], index: Path, *, is_known: bool = False
+) -> Snapshot:
     variables = {**objects, "GIT_INDEX_FILE": str(index)}
 
     def git(*arguments: str, stdin: str = "") -> str:
         return plain_output(place, *PLAIN, *arguments, variables=variables, stdin=stdin, seconds=SECONDS)
 
     changed, left_out = _changed(git(*_STATUS), place.work_tree)
+    if is_known and any(path.rpartition("/")[2] == ".gitignore" for path in changed):
+        raise _RulesChanged
     if changed:
         # Not `add`: it would look through the whole work tree once more.
         git("update-index", "--add", "--remove", "-z", "--stdin", stdin="\0".join(changed) + "\0")
@@ -90,7 +123,10 @@ def _changed(status: str, folder: Path) -> tuple[list[str], list[str]]:
             changed.append(rest.split(" ", 9)[9])
         elif kind == "?":
             (left_out if rest.endswith("/") or _is_large(folder / rest) else changed).append(rest)
-    return changed, left_out
+    unreadable = [name for name in changed if not _is_readable(folder / name)]
+    if unreadable:
+        changed = [name for name in changed if name not in set(unreadable)]
+    return changed, left_out + unreadable
 
 
 def _is_large(path: Path) -> bool:
@@ -100,8 +136,20 @@ def _is_large(path: Path) -> bool:
         return False
 
 
+def _is_readable(path: Path) -> bool:
+    """Whether git can read it, or it is gone; False for a FIFO or device in place of a file."""
+    try:
+        mode = path.lstat().st_mode
+    except OSError:
+        return True
+    if stat.S_ISREG(mode):
+        return os.access(path, os.R_OK)
+    return stat.S_ISLNK(mode) or stat.S_ISDIR(mode)
+
+
 @contextlib.contextmanager
-def _exclusive(index: Path) -> Iterator[None]:
+def exclusive(index: Path) -> Iterator[None]:
+    """Use an index of ours alone; waits for who uses it now."""
     descriptor = os.open(f"{index}.use", os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)

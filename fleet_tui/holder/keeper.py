@@ -33,6 +33,7 @@ from fleet_tui.holder.run_folder import (
     SETUP_LOG,
     SETUP_SCRIPT,
     STRAYS_FILE,
+    TIMED_OUT,
     Exit,
     ExitRecord,
     Holder,
@@ -71,6 +72,7 @@ class Keeper:
         self._request: StopRequest | None = None
         """The newest stop request."""
         self._kill_at = math.inf
+        self._deadline = time.monotonic() + spec.seconds if spec.seconds else math.inf
         self._strays = Strays()
         self._children: list[int] = []
         self._look_at = 0.0
@@ -195,8 +197,8 @@ class Keeper:
 
     def _wait(self, seconds: float) -> None:
         """Wait for a child to end, a signal, a stop request or a message of the screen server."""
-        if self._server.restart_at is not None:
-            seconds = min(seconds, max(0.0, self._server.restart_at - time.monotonic()))
+        due = min(self._deadline, self._server.restart_at or math.inf)
+        seconds = min(seconds, max(0.0, due - time.monotonic()))
         sources: list[int] = [self._wake_read]
         if self._requests.fileno() >= 0:
             sources.append(self._requests.fileno())
@@ -250,6 +252,9 @@ class Keeper:
             # The sender found no pipe and left the request in a file.
             self._stop_asked = False
             self._note_request(read_stop(self._folder) or StopRequest("stop", SHUTDOWN_GRACE))
+        if time.monotonic() >= self._deadline:
+            self._deadline = math.inf
+            self._note_request(StopRequest(TIMED_OUT, SHUTDOWN_GRACE))
         if self._shutdown_asked:
             self._kill_at = min(self._kill_at, time.monotonic() + SHUTDOWN_GRACE)
         return self._request is not None or self._shutdown_asked

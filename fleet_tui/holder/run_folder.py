@@ -30,6 +30,8 @@ SESSION_FILE = "session.json"
 SPENDING_FILE = "spending.json"
 """Names of what a headless run leaves there."""
 
+TIMED_OUT = "timeout"
+"""The cause of an exit at the time limit of a run."""
 RECORD_SIZE = 4096
 """Bytes reserved at the start, so that the end can be recorded on a full disk."""
 
@@ -74,7 +76,8 @@ class Exit:
     """exit.json: how a run ended."""
 
     cause: str
-    """exited: by itself; stop, kill: on request; shutdown: the keeper was asked to end; failed: it never started."""
+    """exited: by itself; stop, kill, cancel: on request; timeout: at its time limit; shutdown: the keeper was asked to
+    end; failed: it never started."""
     at: float
     code: int | None = None
     signal: int | None = None

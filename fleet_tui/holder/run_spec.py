@@ -36,6 +36,8 @@ class RunSpec:
     settings: RunSettings = RunSettings()
     name: str = ""
     """The agent's name when the run began."""
+    seconds: float = 0.0
+    """The longest that the program may run before it is ended; 0 for no limit."""
 
     @classmethod
     def from_plain(cls, values: Mapping[str, Any]) -> RunSpec:

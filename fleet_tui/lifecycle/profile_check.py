@@ -24,12 +24,12 @@ from fleet_tui.config.settings import Config
 from fleet_tui.errors import HolderGone, LaunchFailed
 from fleet_tui.fast_dataclasses import asdict, dataclass, field, replace
 from fleet_tui.holder.event_log import read_events
+from fleet_tui.holder.forking import fork_keeper
 from fleet_tui.holder.lock import is_held, take_lock
 from fleet_tui.holder.run_spec import RunSpec
 from fleet_tui.holder.session import Session
 from fleet_tui.holder.stop_requests import StopRequest, request_stop
 from fleet_tui.lifecycle.intent import Intent
-from fleet_tui.lifecycle.launcher.forker import fork_keeper
 from fleet_tui.lifecycle.launcher.run_spec import run_spec
 from fleet_tui.models import Agent, Status
 from fleet_tui.programs import profiles, versions

@@ -114,14 +114,16 @@ def refuse_agents() -> None:
         raise Refused("an agent cannot trust a project", hint="run fleet trust outside the agent")
 
 
-def untrusted(parts: Mapping[str, Any]) -> Untrusted:
-    """The error of a command that needs trust."""
+def untrusted(
+    parts: Mapping[str, Any], *, instead: str = "use your own settings: --ignore-project-config"
+) -> Untrusted:
+    """The error of a command that needs trust; the hint names what to do `instead`."""
     keys = [visible(key) for key, _ in sorted(parts.items(), key=_harm)]
     more = f" and {len(keys) - 4} more" if len(keys) > 5 else ""
     named = ", ".join(keys[:4] if more else keys)
     return Untrusted(
         f"you have not trusted what this project's files ask for: {named}{more}",
-        hint="review it with: fleet trust; or use your own settings: --ignore-project-config",
+        hint=f"review it with: fleet trust; or {instead}",
     )
 
 
@@ -184,7 +186,7 @@ def _rules(rules: Any) -> Sequence[Any]:
 
 def _judged(key: str, item: str, files: _MatchedFiles) -> tuple[str, bool]:
     """What a value implies, and whether to highlight it as dangerous."""
-    if key == "setup.commands":
+    if key in ("setup.commands", "land.check"):
         downloads = _DOWNLOADS.search(item) and _SHELL.search(item) and _INTERPRETER.search(item)
         if downloads:
             return "runs what it downloads", True

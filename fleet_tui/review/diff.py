@@ -27,6 +27,8 @@ SHOWN_SECONDS = 900.0
 """How long a comment is taken to be about the comparison that was made last: its writer is looking at that one."""
 TICK_SECONDS = 0.5
 """Two changes of a file that are closer than this may have the same time."""
+MOST_NAMED = 100_000
+"""Characters of paths that git gets: a command line is limited."""
 MOST_KEPT = 32
 """Comparisons that are remembered."""
 
@@ -53,14 +55,46 @@ class OpenDiff:
     diff: Diff
     git_dir: Path
     objects: Mapping[str, str]
+    folders: tuple[Path, ...] = ()
+    """The work trees that were read."""
 
     def patch(self, names: Sequence[str] = (), *, context: int = 3) -> str:
-        return git.patch(
-            self.git_dir, self.diff.old, self.diff.new, names, context=context, objects=self.objects
+        if names and not (names := self._paths(names)):
+            return ""
+        diff = self.diff
+        return git.patch(self.git_dir, diff.old, diff.new, names, context=context, objects=self.objects)
+
+    def stat(self, width: int, names: Sequence[str] = ()) -> str:
+        if names and not (names := self._paths(names)):
+            return ""
+        diff = self.diff
+        return git.stat_text(self.git_dir, diff.old, diff.new, names, width=width, objects=self.objects)
+
+    def selected(self, names: Sequence[str]) -> Diff:
+        """The diff of some files and folders alone."""
+        wanted = self._relative(names)
+        return (
+            replace(self.diff, files=tuple(one for one in self.diff.files if _is_in(one, wanted)))
+            if names
+            else self.diff
         )
 
-    def stat(self, width: int) -> str:
-        return git.stat_text(self.git_dir, self.diff.old, self.diff.new, width=width, objects=self.objects)
+    def _paths(self, names: Sequence[str]) -> Sequence[str]:
+        """The paths of the selected files, also those before a rename; the names themselves if these are too many."""
+        files = self.selected(names).files
+        paths = [path for one in files for path in (one.old_path, one.path) if path]
+        return paths if sum(map(len, paths)) <= MOST_NAMED else self._relative(names)
+
+    def _relative(self, names: Sequence[str]) -> list[str]:
+        """Paths from the top of the worktree, as git has them."""
+        found = []
+        for name in names:
+            path = os.path.normpath(name)
+            for folder in self.folders:
+                if path.startswith(f"{folder}/") or path == str(folder):
+                    path = os.path.relpath(path, folder)
+            found.append(path)
+        return found
 
     def file(self, path: str) -> ChangedFile:
         for one in self.diff.files:
@@ -82,6 +116,14 @@ class OpenDiff:
         return git.file_diff(
             self.git_dir, diff.old, diff.new, self.file(path), context=context, objects=self.objects
         )
+
+
+def _is_in(file: ChangedFile, names: Sequence[str]) -> bool:
+    return any(
+        name == "." or path == name or path.startswith(f"{name}/")
+        for name in names
+        for path in (file.path, file.old_path)
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +181,7 @@ def opened(
         )
         diff = Diff(agent.id, label, old, new, marked, left_out)
         _keep(agent, against, _Comparison(diff, git_dir, tuple(folders), began))
-        yield OpenDiff(diff, git_dir, scratch.variables)
+        yield OpenDiff(diff, git_dir, scratch.variables, tuple(folders))
 
 
 def file_diff(
@@ -246,7 +288,7 @@ def _files(here: WorkPlace, scratch: git.ScratchObjects, key: str) -> tuple[str,
 @contextmanager
 def _again(made: _Comparison) -> Iterator[OpenDiff]:
     with git.scratch_objects(made.git_dir) as scratch:
-        yield OpenDiff(made.diff, made.git_dir, scratch.variables)
+        yield OpenDiff(made.diff, made.git_dir, scratch.variables, made.folders)
 
 
 def _key(agent: Agent, against: Agent | str) -> tuple[str, str]:

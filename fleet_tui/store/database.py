@@ -23,6 +23,8 @@ from fleet_tui.store.sqlite import BUSY_SECONDS, SqliteDatabase
 
 if TYPE_CHECKING:
     from fleet_tui.store.batches import BatchTable
+    from fleet_tui.store.checkpoints import CheckpointTable
+    from fleet_tui.store.checks import CheckTable
     from fleet_tui.store.reviews import ReviewTables
     from fleet_tui.store.spending import SpendingTable
 
@@ -48,6 +50,18 @@ class Store:
         from fleet_tui.store.batches import BatchTable  # deferred: `fleet list` does without it
 
         return BatchTable(self.db, self.journal, self.agents)
+
+    @cached_property
+    def checks(self) -> CheckTable:
+        from fleet_tui.store.checks import CheckTable  # deferred: few commands read it
+
+        return CheckTable(self.db, self.journal)
+
+    @cached_property
+    def checkpoints(self) -> CheckpointTable:
+        from fleet_tui.store.checkpoints import CheckpointTable  # deferred: few commands read it
+
+        return CheckpointTable(self.db, self.journal)
 
     @cached_property
     def spending(self) -> SpendingTable:

@@ -67,10 +67,12 @@ WORK_TABLES: dict[str, dict[str, ColumnKind]] = {
     "check_run": {
         "id": "text", "agent": "text", "command": "text", "tree": "text", "onto": "text", "state": "text",
         "started_at": "time", "ended_at": "maybe time", "exit_code": "maybe int", "summary": "text",
+        "after_tree": "text", "note": "text",
     },
     "checkpoint": {
         "agent": "text", "number": "int", "commit_id": "text", "tree": "text", "kind": "text", "at": "time",
-        "note": "text", "turn": "int", "restored": "int",
+        "note": "text", "turn": "int", "restored": "int", "added": "int", "removed": "int", "changed": "int", "files": "text",
+        "left_out": "text",
     },
     "landing": {
         "id": "text", "project": "path", "agent": "text", "into_name": "text", "strategy": "text", "old": "text",
@@ -114,7 +116,7 @@ def agent(row: StoredRow, *, is_newer: bool = False) -> Agent:
         values["status"] = Status.UNKNOWN
     else:
         raise DamagedRow("status")
-    values["argv"] = _words(values["argv"])
+    values["argv"] = words(values["argv"], "argv")
     values["branch_made"] = bool(values["branch_made"])
     values["evidence"] = _evidence(values["evidence"]) if values["evidence"] else None
     return Agent(**values)
@@ -280,18 +282,19 @@ def _checked(row: StoredRow, columns: Mapping[str, ColumnKind]) -> dict[str, Any
     return values
 
 
+def words(column: Any, name: str) -> tuple[str, ...]:
+    """Decode a JSON list of texts."""
+    found = _json(column, name)
+    if not isinstance(found, list) or not all(isinstance(word, str) for word in found):
+        raise DamagedRow(name)
+    return tuple(found)
+
+
 def _json(column: Any, name: str) -> Any:
     try:
         return _DECODE(column)
     except (ValueError, TypeError, RecursionError):
         raise DamagedRow(name) from None
-
-
-def _words(column: str) -> tuple[str, ...]:
-    found = _json(column, "argv")
-    if not isinstance(found, list) or not all(isinstance(word, str) for word in found):
-        raise DamagedRow("argv")
-    return tuple(found)
 
 
 def _evidence(column: str) -> Evidence:

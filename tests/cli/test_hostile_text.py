@@ -50,9 +50,35 @@ COMMANDS: Mapping[str, list[list[str]]] = {
     "fork": [["{ended}", EVIL], [EVIL, "x"], ["{ended}", "z"]],
     "list": [[], ["--color", EVIL], ["-g"], ["-a"], ["--json"], ["--repair"], [EVIL]],
     "status": [[], ["-a"], ["--short"], ["--json"], [EVIL]],
+    "comment": [
+        ["{living}", f"{IN_NAME}:1", EVIL],
+        ["{living}", f"{IN_NAME}:2", EVIL, "--json"],
+        ["{living}", EVIL, EVIL],
+        ["{ended}", "f:1", EVIL],
+    ],
+    "comments": [
+        ["{living}"],
+        ["{living}", "--preview"],
+        ["{living}", "--json"],
+        ["{living}", "--edit", EVIL, EVIL],
+        ["{living}", "--send"],
+        ["{living}"],
+        ["{ended}"],
+    ],
     "diff": [
-        ["{living}"], ["{ended}", "--stat"], ["{ended}", "--name-only"], ["{living}", "--json"],
+        ["{living}", "--color", "always"],
+        ["{living}", "--color", "always", "--", IN_NAME, EVIL],
+        ["{living}", "--stat"], ["{living}", "--name-only"], ["{living}", "--json"],
         ["{living}", "--against", EVIL], ["{living}", "--stat", "--json"], [EVIL],
+    ],
+    "check": [
+        ["{living}"], ["{living}", "--show"], ["{living}", "--show", "--json"], ["{living}", "--output"], ["{living}", "--cancel"],
+        ["{living}", "--show", "--output"], [EVIL],
+    ],
+    "checkpoint": [
+        ["{ended}", "-m", EVIL], ["{ended}", "--list"], ["{ended}", "--list", "--json"], ["{ended}", "--diff", "0", "--against", "now"],
+        ["{ended}", "--diff", "0", "--against", EVIL], ["{ended}", "--restore", "0"], ["{ended}", "--rename", "1", "-m", EVIL],
+        ["{living}", "--restore", EVIL], [EVIL],
     ],
     "path": [["{living}"], ["{ended}"], ["{ended}", "--json"], ["killed"], [EVIL]],
     "shell": [["{ended}"], ["killed"], [EVIL]],
@@ -139,6 +165,7 @@ def hostile(
     """The command line on agents whose every text is hostile, one of them running."""
     fleet = WatchedFleet(place)
     living = fleet.create("plain", prompt=EVIL, quick=True, own_settings=True)
+    (Path(living.worktree) / IN_NAME).write_text(f"{EVIL}\n", encoding="utf-8")
     store = fleet.store
     now = time.time()
     project, batch = str(place), f"batch {EVIL}"
@@ -217,10 +244,26 @@ def test_a_log_shows_output_without_its_escape_sequences_unless_raw(
     assert b"\x1b" in os.fsencode(cli.script("logs", names["living"], "--raw").out)
 
 
+def test_a_patch_is_byte_for_byte_in_a_pipe_alone(hostile: tuple[Cli, dict[str, str]]) -> None:
+    cli, names = hostile
+
+    assert "\x1b[31mred" in cli.ok("diff", names["living"])
+    readable = cli.ok("diff", names["living"], "--color", "always")
+    assert "\n\x1b[32m+evil�[31mred" in readable
+    assert CONTROLS.findall(SGR.sub("", readable)) == []
+
+
 @pytest.mark.pure
 def test_commands_print_through_the_functions_that_make_text_safe() -> None:
     """Only `say` and output that is safe already may call click.echo and print."""
-    allowed = {"group.py": 5, "show.py": 1, "status.py": 1, "help.py": 1, "installation.py": 1}
+    allowed = {
+        "group.py": 5,
+        "show.py": 1,
+        "review.py": 1,
+        "status.py": 1,
+        "help.py": 1,
+        "installation.py": 1,
+    }
     found: dict[str, int] = {}
     for file in (Path(show.__file__).parent).glob("*.py"):
         for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):

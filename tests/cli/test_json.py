@@ -173,7 +173,26 @@ AGENT_COMMANDS = (
     "list", "status", "wait", "path", "rename", "move", "restart", "create", "fanout", "multi", "stop", "revive", "fork", "kill", "undo", "trash", "trash --empty",
     "trash --prune-branches",
 )  # fmt: skip
-TALK_COMMANDS = ("diff", "peek", "logs", "why", "prompt", "queue", "answer", "approvals", "approvals try")
+TALK_COMMANDS = (
+    "diff",
+    "comment",
+    "comments",
+    "comments --send",
+    "check",
+    "check --output",
+    "checkpoint",
+    "checkpoint --list",
+    "checkpoint --diff",
+    "checkpoint --restore",
+    "peek",
+    "logs",
+    "why",
+    "prompt",
+    "queue",
+    "answer",
+    "approvals",
+    "approvals try",
+)
 OTHER_COMMANDS = (
     "config", "config --validate", "trust", "trust --list", "untrust", "profiles", "profiles check", "keys",
     "keys explain", "doctor",
@@ -231,6 +250,22 @@ def test_commands_that_talk_to_agents_print_what_was_said(
 
     (Path(agent.worktree) / "new.txt").write_text("one line\n")
     assert [one["path"] for one in ask("diff", agent.name)["files"]] == ["new.txt"]
+    written = ask("comment", agent.name, "new.txt:1", "say more")
+    assert (written["quoted"], written["is_sent"]) == (["one line"], False)
+    assert [one["id"] for one in ask("comments", agent.name)] == [written["id"]]
+    assert ask("comments", agent.name, "--send", of="comments --send")["state"] == "queued"
+    cli.ok("queue", agent.name, "--cancel", "1")
+    with paths.user_config().open("a") as settings:
+        settings.write('[land]\ncheck = "echo 3 passed in 1s"\n')
+    assert [one["summary"] for one in ask("check", agent.name)] == ["3 passed"]
+    assert ask("check", agent.name, "--output", of="check --output")["lines"] == ["3 passed in 1s"]
+    assert ask("checkpoint", agent.name, "-m", "first")["number"] == 1
+    assert ask("checkpoint", agent.name, "--rename", "1", "-m", "one")["note"] == "one"
+    listed = ask("checkpoint", agent.name, "--list", of="checkpoint --list")
+    assert [(one["number"], one["files"]) for one in listed] == [(1, ["new.txt"]), (0, [])]
+    found = ask("checkpoint", agent.name, "--diff", "1", of="checkpoint --diff")
+    assert [one["path"] for one in found["files"]] == ["new.txt"]
+    assert ask("checkpoint", agent.name, "--restore", "0", "--force", of="checkpoint --restore")["saved"] == 1
     assert any(line.strip() for line in ask("peek", agent.name)["lines"])
     assert len(ask("logs", agent.name, "-n", "1")["lines"]) == 1
     assert "--follow" in cli("logs", agent.name, "-f", "--json").complaint

@@ -18,7 +18,6 @@ COMING = (
     "task",
     "tasks",
     "review",
-    "checkpoint",
     "serve",
     "workflow",
 )

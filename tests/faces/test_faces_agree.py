@@ -29,7 +29,18 @@ from tests.cli.commands import Cli, all_commands, cli, project
 
 __all__ = ["cli", "module_pool", "pool", "project"]
 
-FAMILIES = ("prompts", "trash", "worktrees", "settings", "trust", "permissions", "profiles", "review")
+FAMILIES = (
+    "prompts",
+    "trash",
+    "worktrees",
+    "settings",
+    "trust",
+    "permissions",
+    "profiles",
+    "review",
+    "checks",
+    "checkpoints",
+)
 SOURCE = Path(fleet_tui.__file__).parent
 OF_FACE = (
     "as_json", "yes", "force", "watch", "grouped", "show_origin", "fix", "repair", "count", "lines", "color", "short", "everywhere", "stat", "name_only",
@@ -191,7 +202,8 @@ def test_a_verb_that_reads_writes_nothing_to_the_store(fleet: Fleet) -> None:
     values: dict[str, Any] = {
         "agent": agent, "agents": [agent], "stopped": [agent], "killed": [], "sampler": Sampler(), "receipt": receipt,
         "receipt_id": receipt.id, "name": agent.name, "names": ["shell"], "patterns": [agent.name], "count": 5, "last": 5,
-        "key": "agent.default", "what": "git status", "seconds": 0.0,
+        "key": "agent.default", "what": "git status", "seconds": 0.0, "runs": [], "number": 0,
+        "path": "new.txt", "blob": "0" * 40,
     }  # fmt: skip
     of_profiles = {**values, "name": "shell"}
     # Fails every statement that could write, also one that would change no row.

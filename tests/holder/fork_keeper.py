@@ -12,11 +12,10 @@ import os
 import sys
 from pathlib import Path
 
-from fleet_tui.holder import keeper
+from fleet_tui.holder import forking, keeper
 from fleet_tui.holder.lock import take_lock
 from fleet_tui.holder.run_spec import RunSpec
 from fleet_tui.holder.server.loop import serve
-from fleet_tui.lifecycle.launcher import forker
 
 MANAGER = "FLEET_TESTS_MANAGER"
 
@@ -26,8 +25,8 @@ def report_of(spec: RunSpec, lock: Path) -> str:
     if held is None:
         return json.dumps({"error": "the lock is taken"})
     manager = os.environ.get(MANAGER)
-    entry = [forker.entry_to(manager)] if manager else []
-    return forker.fork_keeper(spec, held, [], keeper.keep, serve, *entry).decode()
+    entry = [forking.entry_to(manager)] if manager else []
+    return forking.fork_keeper(spec, held, [], keeper.keep, serve, *entry).decode()
 
 
 if __name__ == "__main__":

@@ -35,9 +35,7 @@ SECONDS = 10.0
 FIRST_PAUSE, LAST_PAUSE = 0.002, 0.04
 """Pauses between two polls: short at first, and longer for conditions that take long."""
 
-KEEPERS = ForkPool(
-    "fleet_tui.holder.keeper", "fleet_tui.holder.server.loop", "fleet_tui.lifecycle.launcher.forker"
-)
+KEEPERS = ForkPool("fleet_tui.holder.keeper", "fleet_tui.holder.server.loop", "fleet_tui.holder.forking")
 FORK_KEEPER = Path(__file__).with_name("fork_keeper.py")
 
 _numbers = itertools.count(1)

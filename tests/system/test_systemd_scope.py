@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
+from fleet_tui.holder import forking
 from fleet_tui.holder.run_spec import RunSpec
-from fleet_tui.lifecycle.launcher import forker
 from fleet_tui.system import systemd_scope
 from tests import scripted
 from tests.holder.fork_keeper import MANAGER
@@ -76,7 +76,7 @@ def address() -> Iterator[str]:
 
 def test_a_process_that_enters_a_scope_sends_a_valid_request_and_takes_the_reply(address: str) -> None:
     with Manager(address, recording("started")) as manager:
-        complaint = forker.entry_to(address)(SPEC)
+        complaint = forking.entry_to(address)(SPEC)
 
     assert (complaint, manager.asked) == ("", recording("asked"))
 
@@ -92,7 +92,7 @@ def test_a_process_that_enters_a_scope_sends_a_valid_request_and_takes_the_reply
 )
 def test_the_reason_that_keeps_a_process_out_is_reported(address: str, answer: bytes, reason: str) -> None:
     with Manager(address, answer):
-        assert forker.entry_to(address)(SPEC) == f"no scope of its own: {reason}"
+        assert forking.entry_to(address)(SPEC) == f"no scope of its own: {reason}"
 
 
 @pytest.mark.slow
@@ -110,7 +110,7 @@ def test_a_manager_that_never_answers_does_not_keep_an_agent_from_starting(
 
 
 def test_a_machine_without_a_user_manager_loads_nothing_for_it(tmp_path: Path) -> None:
-    code = "import sys; from fleet_tui.lifecycle.launcher import forker; forker._scope_entry(); print('fleet_tui.system.systemd_scope' in sys.modules)"
+    code = "import sys; from fleet_tui.holder import forking; forking.scope_entry(); print('fleet_tui.system.systemd_scope' in sys.modules)"
     for environment in ({}, {"XDG_RUNTIME_DIR": str(tmp_path)}):
         done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, check=True)
         assert done.stdout == b"False\n"

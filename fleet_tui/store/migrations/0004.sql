@@ -39,7 +39,9 @@ create table check_run (
     started_at  real not null,
     ended_at    real,
     exit_code   integer,
-    summary     text not null default ''
+    summary     text not null default '',
+    after_tree  text not null default '',
+    note        text not null default ''
 ) strict;
 
 create index check_run_by_agent on check_run (agent, started_at);
@@ -54,6 +56,11 @@ create table checkpoint (
     note       text not null default '',
     turn       integer not null default 0,
     restored   integer not null default 0,
+    added      integer not null default 0,
+    removed    integer not null default 0,
+    changed    integer not null default 0,
+    files      text not null default '[]',
+    left_out   text not null default '[]',
     primary key (agent, number)
 ) strict;
 

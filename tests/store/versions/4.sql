@@ -53,9 +53,11 @@ CREATE TABLE check_run (
     started_at  real not null,
     ended_at    real,
     exit_code   integer,
-    summary     text not null default ''
+    summary     text not null default '',
+    after_tree  text not null default '',
+    note        text not null default ''
 ) strict;
-INSERT INTO "check_run" VALUES('k1','id-a','make test','c0ffee','','passed',5.0,6.0,0,'3 passed');
+INSERT INTO "check_run" VALUES('k1','id-a','make test','c0ffee','','passed',5.0,6.0,0,'3 passed','','');
 CREATE TABLE checkpoint (
     agent      text not null references agent (id),
     number     integer not null,
@@ -66,9 +68,14 @@ CREATE TABLE checkpoint (
     note       text not null default '',
     turn       integer not null default 0,
     restored   integer not null default 0,
+    added      integer not null default 0,
+    removed    integer not null default 0,
+    changed    integer not null default 0,
+    files      text not null default '[]',
+    left_out   text not null default '[]',
     primary key (agent, number)
 ) strict;
-INSERT INTO "checkpoint" VALUES('id-a',1,'c0ffee','beef','turn',5.0,'do it',1,0);
+INSERT INTO "checkpoint" VALUES('id-a',1,'c0ffee','beef','turn',5.0,'do it',1,0,2,1,1,'["a.txt"]','[]');
 CREATE TABLE journal (
     id     integer primary key autoincrement,
     at     real not null,
