@@ -1,15 +1,16 @@
-"""Nouns of what agents have made: changed files, hunks, comments, checks, conflicts, checkpoints, landings.
+"""Nouns of what agents have made: changed files, hunks, comments, checks, conflicts, checkpoints, landings, requests.
 
 Pure data, as in `models`, which has the agents themselves. A *tree* is a git tree: all files of a worktree at one
-moment, uncommitted ones included.
+moment, uncommitted ones included. One file, because these words are read together: each is short, and has no behavior.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from enum import StrEnum
 from typing import Literal
 
-from fleet_tui.fast_dataclasses import dataclass
+from fleet_tui.fast_dataclasses import dataclass, field
 
 DiffKind = Literal["added", "modified", "deleted", "renamed", "mode changed", "type changed"]
 Side = Literal["old", "new"]
@@ -231,7 +232,45 @@ class Conflict:
     base: str
     """The name of the branch both would land on."""
     files: tuple[str, ...]
+    """Empty if the two have no commit in common."""
     since: float
+
+    def concerns(self, agent: str) -> bool:
+        return agent in {self.agent, self.other}
+
+    def seen_from(self, agent: str) -> Conflict:
+        """The same with that one of the two agents first."""
+        if not agent or agent != self.other:
+            return self
+        return Conflict(self.other, self.agent, self.base, self.files, self.since)
+
+
+@dataclass(frozen=True, slots=True)
+class Overlap:
+    """Files that two agents have both changed, and that merge as far as is known."""
+
+    agent: str
+    """The id."""
+    other: str
+    files: tuple[str, ...]
+
+    def other_than(self, agent: str) -> str:
+        """The id of the other agent; empty if the overlap is not one of this agent's."""
+        return {self.agent: self.other, self.other: self.agent}.get(agent, "")
+
+
+@dataclass(frozen=True, slots=True)
+class ConflictReport:
+    """What of the work of some projects' agents does not merge, and what does although several have touched it."""
+
+    conflicts: tuple[Conflict, ...] = ()
+    overlaps: tuple[Overlap, ...] = ()
+    bases: Mapping[str, str] = field(default_factory=dict)
+    """By project, the branch that its agents were merged with."""
+    unread: Mapping[str, str] = field(default_factory=dict)
+    """By id, why an agent's work could not be read; it is not compared."""
+    problem: str = ""
+    """Why nothing was merged; the overlaps are there all the same."""
 
 
 class CheckpointKind(StrEnum):
@@ -331,19 +370,49 @@ class Landing:
     undone_at: float | None = None
 
 
+RequestState = Literal["pushed", "open", "merged", "closed"]
+RequestChecks = Literal["", "running", "passed", "failed"]
+RequestReview = Literal["", "approved", "changes requested", "commented"]
+
+
 @dataclass(frozen=True, slots=True)
 class PullRequest:
-    """A pull request of an agent's branch, as last seen."""
+    """A pull request of an agent's branch, as last seen. GitLab calls it a merge request."""
 
     agent: str
     url: str
+    """Its page; for a branch that is only pushed, the page on which a request can be opened by hand."""
     number: int
-    state: Literal["open", "merged", "closed"]
-    checks: Literal["", "running", "passed", "failed"]
-    review: Literal["", "approved", "changes requested", "commented"]
+    """0 for a branch that is only pushed."""
+    state: RequestState
+    checks: RequestChecks
+    """Failed only once all have ended; empty if there are none."""
+    review: RequestReview
     rounds: int
     """How many times a failed check went back to the agent."""
     at: float
+    head: str = ""
+    """The commit that the checks are about."""
+    failed: str = ""
+    """The names of the checks that failed."""
+    note: str = ""
+    """Why no request was opened, or why it could not be seen since."""
+    handled: str = ""
+    """The last commit whose failed checks went back to the agent."""
+    receipt: str = ""
+    """Of the prompt that they went with."""
+
+
+@dataclass(frozen=True, slots=True)
+class MergedBranch:
+    """An agent whose work is in another branch already, though fleet-tui did not land it."""
+
+    agent: str
+    into: str
+    """The branch, or the pull request."""
+    how: Literal["merged", "rebased", "squashed"]
+    has_uncommitted: bool
+    """Its worktree has changes that are in no commit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -355,3 +424,7 @@ class SpareWorktree:
     base: str
     """The commit that is checked out in it."""
     made_at: float
+    needed_at: float
+    """When its project last started agents."""
+    settings: str = ""
+    """A digest of what decides, besides the base, which files it has; empty until it is ready."""

@@ -167,6 +167,13 @@ class Config:
     trash_mb: int = _key(
         "fleet.trash_mb", COUNT, 5120, "Megabytes of removed worktrees to keep in the trash", USER
     )
+    spare_count: int = _key(
+        "spares.count",
+        COUNT,
+        1,
+        "Worktrees to make in advance for each project that agents were started in today; 0 for none",
+        USER,
+    )
     checkpoint_automatic: bool = _key(
         "checkpoint.automatic",
         BOOLEAN,
@@ -187,6 +194,14 @@ class Config:
         5,
         "Nice value of agents' programs, so that they yield to other work: 0 (as important) to 19",
         HIGHER,
+    )
+    pr_draft: bool = _key("land.pr_draft", BOOLEAN, False, "Open pull requests as drafts")
+    pr_rounds: int = _key(
+        "land.pr_rounds",
+        COUNT,
+        3,
+        "How many times the failed checks of a pull request go back to its agent",
+        LOWER,
     )
     check: str = _key(
         "land.check", STRING, "", "A shell command that checks an agent's work, such as make test", CHECK

@@ -90,12 +90,19 @@ create table pull_request (
     checks  text not null,
     review  text not null,
     rounds  integer not null,
-    at      real not null
+    at      real not null,
+    head    text not null default '',
+    failed  text not null default '',
+    note    text not null default '',
+    handled text not null default '', -- the last head whose failed checks went back to the agent
+    receipt text not null default ''
 ) strict;
 
 create table spare (
-    path     text primary key,
-    project  text not null references project (root),
-    base     text not null,
-    made_at  real not null
+    path      text primary key,
+    project   text not null references project (root),
+    base      text not null,
+    made_at   real not null,
+    needed_at real not null, -- when its project last started agents
+    settings  text not null -- a digest of what decides, besides the base, which files it has; empty until it is ready
 ) strict;

@@ -122,9 +122,14 @@ CREATE TABLE pull_request (
     checks  text not null,
     review  text not null,
     rounds  integer not null,
-    at      real not null
+    at      real not null,
+    head    text not null default '',
+    failed  text not null default '',
+    note    text not null default '',
+    handled text not null default '', 
+    receipt text not null default ''
 ) strict;
-INSERT INTO "pull_request" VALUES('id-a','https://example.org/1',1,'open','running','',0,8.0);
+INSERT INTO "pull_request" VALUES('id-a','https://example.org/1',1,'open','running','',0,8.0,'c0ffee','','','','');
 CREATE TABLE receipt (
     id      text primary key,
     agent   text not null references agent (id),
@@ -162,12 +167,14 @@ CREATE TABLE reviewed_file (
 ) strict;
 INSERT INTO "reviewed_file" VALUES('id-a','src/a.py','c0ffee',5.0);
 CREATE TABLE spare (
-    path     text primary key,
-    project  text not null references project (root),
-    base     text not null,
-    made_at  real not null
+    path      text primary key,
+    project   text not null references project (root),
+    base      text not null,
+    made_at   real not null,
+    needed_at real not null, 
+    settings  text not null 
 ) strict;
-INSERT INTO "spare" VALUES('/worktrees/spare-1','/project','c0ffee',9.0);
+INSERT INTO "spare" VALUES('/worktrees/.spares/k3m','/project','c0ffee',9.0,9.0,'d1');
 CREATE TABLE spending (
     agent           text primary key references agent (id),
     input_tokens    integer not null,
