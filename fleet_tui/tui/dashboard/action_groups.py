@@ -22,6 +22,7 @@ from fleet_tui.tui.dashboard.end_actions import EndActions
 from fleet_tui.tui.dashboard.fleet_actions import FleetActions
 from fleet_tui.tui.dashboard.fleet_view import FleetView
 from fleet_tui.tui.dashboard.handlers import Handler, bind
+from fleet_tui.tui.dashboard.land_actions import LandActions
 from fleet_tui.tui.dashboard.layout_actions import LayoutActions
 from fleet_tui.tui.dashboard.leader_actions import LeaderActions
 from fleet_tui.tui.dashboard.list_actions import ListActions
@@ -89,6 +90,9 @@ class ActionGroups:
         kept = DraftKeeper(display, drafts)
         self.agent = AgentActions(view, display, requests, outside, kept)
         self.review = ReviewActions(view, display, requests, outside, kept)
+        self.landing = LandActions(
+            view, display, requests, review=self.review.open, shell=self.agent.shell_in
+        )
         self.fleet = FleetActions(view, display, requests, outside)
         self.start = StartActions(view, display, requests, trust, prompts, kept)
         self.end = EndActions(view, display, requests, trust, self.start.select_when_listed)
@@ -119,6 +123,7 @@ class ActionGroups:
             "conflicts": self.conflicts,
             "agent": self.agent,
             "review": self.review,
+            "landing": self.landing,
             "fleet": self.fleet,
         }
         return bind(ACTIONS, groups)
