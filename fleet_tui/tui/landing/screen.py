@@ -137,7 +137,7 @@ class LandScreen(ErrorBoundary, Screen[None]):
 
     async def _read_review(self, plan: LandingPlan) -> ReviewFacts:
         marks: dict[str, str] = await self._access.call("review.reviewed", self._agent.id)
-        comments: Sequence[ReviewComment] = await self._access.call("review.comments", self._agent.id)
+        comments: Sequence[ReviewComment] = await self._access.call("review.refresh_comments", self._agent.id)
         handled = sum(one.handled_at is not None for one in comments)
         read = sum(marks.get(file.path) == file.new_blob for file in plan.files if file.path in marks)
         return ReviewFacts(read, len(comments) - handled, handled)
@@ -223,7 +223,7 @@ class LandScreen(ErrorBoundary, Screen[None]):
         label = "land it" if self._checks and not self._is_red else "land anyway"
         if self._strategy == "pr":
             label = "push it"
-        return ((" ctrl+s ", CHIP_HERE), ("  ", ""), (label, "bold"))
+        return ((" ctrl+s ", CHIP_HERE), ("  ", ""), (label, "bold foreground"))
 
     @property
     def _is_red(self) -> bool:

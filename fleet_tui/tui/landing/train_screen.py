@@ -173,7 +173,7 @@ class TrainScreen(ErrorBoundary, Screen[None]):
             return () if self._is_stopping else keys(("x", "stop after this one"))
         if self._report is None and self._tracks:
             label = "land them" if self._checks else "land them anyway"
-            return ((" ctrl+s ", CHIP_HERE), ("  ", ""), (label, "bold"))
+            return ((" ctrl+s ", CHIP_HERE), ("  ", ""), (label, "bold foreground"))
         return ()
 
     def _track_lines(self, width: int, height: int) -> list[Line]:
