@@ -7,7 +7,7 @@ every other git refuses to touch that worktree. `landing_heal` brings a landing 
 Nothing of the user is overwritten: changed or staged files that differ between the two commits stop it, and so does
 whatever lies in the place of a new file, ignored files included, which git itself would replace without a word.
 Git runs trusted, with the filters and hooks of the user's own clone, as when the user merges by hand.
-docs/decisions/0027-landing.md has the reasons.
+docs/decisions/0028-landing.md has the reasons.
 """
 
 from __future__ import annotations

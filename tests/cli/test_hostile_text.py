@@ -76,6 +76,10 @@ COMMANDS: Mapping[str, list[list[str]]] = {
         ["{ended}", "--into", EVIL, "--dry-run"], ["{ended}", "--strategy", EVIL], ["{living}", "--stop"],
     ],
     "conflicts": [[], ["-a"], ["--json"], ["{living}"], [EVIL]],
+    "compare": [
+        ["{living}", "{ended}"], ["{living}", "{ended}", "--no-check", "--json"], ["{living}", "{ended}", "--sort", "size"],
+        ["{living}", "{ended}", "--keep", EVIL], [EVIL],
+    ],
     "check": [
         ["{living}"], ["{living}", "--show"], ["{living}", "--show", "--json"], ["{living}", "--output"], ["{living}", "--cancel"],
         ["{living}", "--show", "--output"], [EVIL],

@@ -12,7 +12,6 @@ from tests.cli.commands import Cli, all_commands, cli, project
 __all__ = ["cli", "project"]
 
 COMING = (
-    "compare",
     "task",
     "tasks",
     "review",
