@@ -209,6 +209,14 @@ class Config:
         True,
         "After landing, stop the agent, move its worktree to the trash and delete its merged branch",
     )
+    pr_draft: bool = _key("land.pr_draft", BOOLEAN, False, "Open pull requests as drafts")
+    pr_rounds: int = _key(
+        "land.pr_rounds",
+        COUNT,
+        3,
+        "How many times the failed checks of a pull request go back to its agent",
+        LOWER,
+    )
     check: str = _key(
         "land.check", STRING, "", "A shell command that checks an agent's work, such as make test", CHECK
     )
