@@ -217,6 +217,7 @@ VERBS: tuple[Verb, ...] = (
         reads=True,
     ),
     Verb("conflicts.overlaps", {"cli": "fleet conflicts shows them with the conflicts", "dashboard": _LIVE}, reads=True),
+    Verb("conflicts.moved_projects", {"cli": "a command looks once", "dashboard": _LIVE}, reads=True),
     Verb("conflicts.details", {"cli": Offer("conflicts", names={"conflict": "patterns"}), "dashboard": _LIVE}, reads=True),
     # Checks.
     Verb(
