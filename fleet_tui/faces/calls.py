@@ -232,6 +232,9 @@ VERBS: tuple[Verb, ...] = (
         {"cli": Offer("check", names={"runs": "patterns batch"}, left_out={"seconds": "land.check_minutes limits a check"}), "dashboard": _STATE},
         reads=True,
     ),
+    # Comparing.
+    Verb("comparison.of", {"cli": Offer("compare --check --sort", names={"agents": "words wants_checks"}), "dashboard": "fleet compare shows it"}, reads=True),
+    Verb("comparison.keep", {"cli": Offer("compare --keep", names={"winner": "keep", "others": "words"}), "dashboard": "fleet compare --keep does it"}, waits=True),
     # Landing.
     Verb(
         "landing.preview",
@@ -251,9 +254,6 @@ VERBS: tuple[Verb, ...] = (
     ),
     Verb("landing.find", {"cli": Offer("undo", names={"name": "agent"}), "dashboard": _CHOSEN}, reads=True),
     Verb("landing.landings", {"cli": "git log shows what has landed", "dashboard": "part of undo"}, reads=True),
-    # Comparing.
-    Verb("comparison.of", {"cli": Offer("compare --check --sort", names={"agents": "words wants_checks"}), "dashboard": "fleet compare shows it"}, reads=True),
-    Verb("comparison.keep", {"cli": Offer("compare --keep", names={"winner": "keep", "others": "words"}), "dashboard": "fleet compare --keep does it"}, waits=True),
     # Checkpoints.
     Verb(
         "checkpoints.make",

@@ -49,9 +49,7 @@ if TYPE_CHECKING:
     )
     from fleet_tui.git.hunks import blob_text, file_diff, file_text
     from fleet_tui.git.ignore_patterns import IgnorePattern
-    from fleet_tui.git.landing import (
-        move_branch,
-    )
+    from fleet_tui.git.landing import move_branch
     from fleet_tui.git.landing_checks import (
         InTheWay,
         checkout_of,
@@ -75,9 +73,7 @@ if TYPE_CHECKING:
         squashed,
         with_trailers,
     )
-    from fleet_tui.git.landing_heal import (
-        heal,
-    )
+    from fleet_tui.git.landing_heal import heal
     from fleet_tui.git.landing_hooks import (
         BY_HAND,
         COMMIT_HOOKS,
@@ -89,9 +85,7 @@ if TYPE_CHECKING:
         run_post_merge,
         squash_by_hand,
     )
-    from fleet_tui.git.landing_note import (
-        has_note,
-    )
+    from fleet_tui.git.landing_note import has_note
     from fleet_tui.git.merging import OLD_GIT, MergeResult, can_merge_in_memory, merge_pairs
     from fleet_tui.git.overlap import touched_files
     from fleet_tui.git.plain import GitPlaces, place_at, place_of, run_plain
