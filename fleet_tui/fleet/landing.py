@@ -87,6 +87,10 @@ class LandingVerbs:
         if not current:
             return LandingReport(())
         choices = self._choices(current[0], strategy=strategy, into=into, message=message, check=check)
+        if choices.strategy == "pr":
+            raise Refused(
+                "pull requests cannot be opened yet", hint="choose merge, squash or rebase with --strategy"
+            )
         git_dir = git.discover(Path(projects[0][0])).git_dir
         train = _Train(self._fleet, choices, self._check_settings(current[0], choices), on_progress)
         with landing_session.landing_session(git_dir):
