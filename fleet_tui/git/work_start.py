@@ -30,7 +30,9 @@ def work_start(git_dir: Path, recorded: str, head: str, branch: str) -> str:
 
 def _is_made_on(git_dir: Path, branch: str, commit: str) -> bool:
     """Whether a commit was made on a branch, by the branch's log; True without a log, because nothing speaks against it."""
-    listed = ask(git_dir, "log", "--walk-reflogs", "--format=%H %gs", f"refs/heads/{branch}", "--")
+    # A configured `log.showSignature` would run a program.
+    format_only = ("--format=%H %gs", "--no-show-signature")
+    listed = ask(git_dir, "log", "--walk-reflogs", *format_only, f"refs/heads/{branch}", "--")
     entries = [line.partition(" ")[::2] for line in lines(listed.stdout)] if not listed.returncode else []
     if not entries:
         return True

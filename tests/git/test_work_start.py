@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from fleet_tui import git
+from tests.git import traps
 from tests.git.repositories import call, commit
 
 
@@ -69,3 +70,23 @@ def test_without_a_log_the_recorded_start_is_kept(repo: Path, place: Path, recor
     (repo / ".git/logs/refs/heads/side").unlink()
 
     assert start(repo, place, recorded) == recorded
+
+
+def test_a_signed_commit_runs_no_program(repo: Path, place: Path, recorded: str, tmp_path: Path) -> None:
+    trap = traps.lay(tmp_path / "trap")
+    plain = call(repo, "cat-file", "commit", commit(repo, {"theirs": "x"}))
+    head, _, message = plain.partition("\n\n")
+    signed = tmp_path / "signed"
+    signed.write_text(
+        f"{head}\ngpgsig -----BEGIN PGP SIGNATURE-----\n \n x\n -----END PGP SIGNATURE-----\n\n{message}\n"
+    )
+    theirs = call(repo, "hash-object", "-t", "commit", "-w", str(signed))
+    call(repo, "reset", "--quiet", "--hard", theirs)
+    call(place, "merge", "--quiet", theirs)
+    traps.plant_in(repo / ".git" / "config", traps.PLANTS["gpg"], trap)
+    call(repo, "log", "-1")
+    assert trap.has_sprung, "the user's own git falls for it"
+    trap.canary.unlink()
+
+    assert start(repo, place, recorded) == theirs
+    assert not trap.has_sprung
