@@ -141,6 +141,7 @@ if TYPE_CHECKING:
     )
     from fleet_tui.git.unused_branches import idle_branches, restore_branch, set_branch_aside
     from fleet_tui.git.user_settings import user_setting
+    from fleet_tui.git.work_start import work_start
 
 MODULES = {
     "archive": "archive_of archives",
@@ -178,6 +179,7 @@ MODULES = {
     "trash_records": "TrashedWorktree find_trashed place_in_trash restore_record trashed",
     "unused_branches": "idle_branches restore_branch set_branch_aside",
     "user_settings": "user_setting",
+    "work_start": "work_start",
 }
 """Where each name is, as type checkers read it above; a test holds the two together."""
 
