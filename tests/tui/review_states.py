@@ -174,7 +174,9 @@ class ReviewWorker(StillWorker):
         if path in self.others:
             return self.others[path]
         old, new = self.texts[path]
-        return FileDiff(changed(path, old, new), hunks_of(old, new, context), len(old), len(new))
+        # Lines are not counted where one file is read.
+        file = replace(changed(path, old, new), added=0, removed=0)
+        return FileDiff(file, hunks_of(old, new, context), len(old), len(new))
 
     def _reviewed(self) -> dict[str, str]:
         return dict(self.reviewed)

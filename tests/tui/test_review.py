@@ -395,6 +395,16 @@ def test_the_whole_file_is_shown_on_demand_and_the_line_stays() -> None:
     reviewing(go)
 
 
+def test_a_file_that_is_all_new_has_the_whole_width() -> None:
+    async def go(review: Review) -> None:
+        assert not review.screen.view.is_split
+        await review.go_to(SESSION)
+        assert review.screen.view.is_split
+        assert "+13 −11   change" in review.text()
+
+    reviewing(go)
+
+
 def test_layouts_follow_the_width_and_the_user() -> None:
     async def go(review: Review) -> None:
         await review.go_to(SESSION)

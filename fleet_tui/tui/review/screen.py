@@ -279,7 +279,9 @@ class ReviewScreen(ErrorBoundary, Screen[None]):
         language = self.view.language
         if language:
             more.append((f"  {language}", "muted"))
-        counts = self._counts(file)
+        # What was read for its lines has no counts yet.
+        listed = self.file if self.file is not None and self.file.path == file.path else file
+        counts = self._counts(listed)
         place = self._place_words()
         frame.title((*name, *more), (*counts, *place), (name, (*counts, *place)), (name, place), (name, ()))
         frame.foot(self._notice(), ())
