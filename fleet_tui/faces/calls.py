@@ -227,7 +227,7 @@ VERBS: tuple[Verb, ...] = (
         "checks.start",
         {"cli": Offer("check --detach", names={"agents": "patterns batch"}), "dashboard": "fleet check starts them"},
     ),
-    Verb("checks.runs", {"cli": Offer("check --show", names={"agents": "patterns batch"}), "dashboard": "fleet check --show shows them"}, reads=True),
+    Verb("checks.runs", {"cli": Offer("check --show", names={"agents": "patterns batch"}), "dashboard": Offer("diff")}, reads=True, remote=True),
     Verb("checks.cancel", {"cli": Offer("check --cancel", names={"agents": "patterns batch"}), "dashboard": "fleet check --cancel does it"}, waits=True),
     Verb("checks.output", {"cli": Offer("check --output", names={"agent": "patterns"}), "dashboard": "fleet check --output prints it"}, reads=True),
     Verb(
