@@ -58,6 +58,7 @@ if TYPE_CHECKING:
         PushPlan,
         RemoteAddress,
         push_plan,
+        push_plans,
         remote_counterpart,
         without_credentials,
     )
@@ -108,7 +109,7 @@ MODULES = {
     "plain": "GitPlaces place_at place_of run_plain",
     "program": "GitFailed GitCancelled",
     "pushing": "Pushed push",
-    "remotes": "PushPlan RemoteAddress push_plan remote_counterpart without_credentials",
+    "remotes": "PushPlan RemoteAddress push_plan push_plans remote_counterpart without_credentials",
     "repository": "Repository Worktree ensure_repository branch_names discover init moved_to prune repair worktrees",
     "scratch": "ScratchObjects scratch_objects",
     "snapshot": "Snapshot take_snapshot",
