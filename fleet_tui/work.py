@@ -424,3 +424,7 @@ class SpareWorktree:
     base: str
     """The commit that is checked out in it."""
     made_at: float
+    needed_at: float
+    """When its project last started agents."""
+    settings: str = ""
+    """A digest of what decides, besides the base, which files it has; empty until it is ready."""

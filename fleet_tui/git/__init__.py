@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     )
     from fleet_tui.git.conflicts import conflicting_files
     from fleet_tui.git.contained import Containment, containment, has_own_commits, is_between
-    from fleet_tui.git.creation import WorktreePlan, add, plan, plan_many, roll_back_add
-    from fleet_tui.git.diffs import changed_files, commit_of, fork_point, patch, stat_text
+    from fleet_tui.git.creation import WorktreePlan, add, plan, plan_many
+    from fleet_tui.git.diffs import changed_files, commit_count, commit_of, fork_point, patch, stat_text
     from fleet_tui.git.emptying import (
         empty_trashed,
         how_to_restore,
@@ -74,8 +74,23 @@ if TYPE_CHECKING:
         repair,
         worktrees,
     )
+    from fleet_tui.git.rollback import roll_back_add
     from fleet_tui.git.scratch import ScratchObjects, scratch_objects
     from fleet_tui.git.snapshot import Snapshot, take_snapshot
+    from fleet_tui.git.spares import (
+        bring_spare,
+        checkout_problem,
+        checkout_settings,
+        claim_spare,
+        forget_spare_target,
+        is_spare_clean,
+        is_spare_in_use,
+        make_spare,
+        release_spare,
+        settle_spare,
+        spare_entries,
+        spare_target,
+    )
     from fleet_tui.git.startpoints import start_point, start_points, tree_size
     from fleet_tui.git.trash import RestoredWorktree, from_trash, to_trash
     from fleet_tui.git.trash_records import (
@@ -92,31 +107,30 @@ MODULES = {
     "archive": "archive_of archives",
     "branch_to_land_on": "BaseBranch base_branch",
     "changes": "ChangeKind DiffStat FileChange diff_stat ignored status",
-    "contained": "Containment containment has_own_commits is_between",
-    "checkpoints": (
-        "BroughtFiles CheckpointCommit bring_files checkpoint_commits drop_checkpoints files_tree head_of in_the_way "
-        "operation_in_progress save_checkpoint tree_of"
-    ),
+    "checkpoints": "BroughtFiles CheckpointCommit bring_files checkpoint_commits drop_checkpoints files_tree head_of in_the_way operation_in_progress save_checkpoint tree_of",
     "conflicts": "conflicting_files",
-    "creation": "WorktreePlan add plan plan_many roll_back_add",
-    "diffs": "changed_files commit_of fork_point patch stat_text",
-    "emptying": "trash_contents empty_trashed how_to_restore is_half_deleted saved_refs",
+    "contained": "Containment containment has_own_commits is_between",
+    "creation": "WorktreePlan add plan plan_many",
+    "diffs": "changed_files commit_count commit_of fork_point patch stat_text",
+    "emptying": "empty_trashed how_to_restore is_half_deleted saved_refs trash_contents",
     "entries": "WorktreeChanged link_problem link_problems lock relink remove_tree unlock",
     "hunks": "blob_text file_diff file_text",
     "ignore_patterns": "IgnorePattern",
     "merging": "MergeResult OLD_GIT can_merge_in_memory merge_pairs",
     "overlap": "touched_files",
     "plain": "GitPlaces place_at place_of run_plain",
-    "program": "GitFailed GitCancelled",
+    "program": "GitCancelled GitFailed",
     "pushing": "Pushed push",
     "remotes": "PushPlan RemoteAddress push_plan push_plans remote_counterpart without_credentials",
-    "repository": "Repository Worktree ensure_repository branch_names discover init moved_to prune repair worktrees",
+    "repository": "Repository Worktree branch_names discover ensure_repository init moved_to prune repair worktrees",
+    "rollback": "roll_back_add",
     "scratch": "ScratchObjects scratch_objects",
     "snapshot": "Snapshot take_snapshot",
+    "spares": "bring_spare checkout_problem checkout_settings claim_spare forget_spare_target is_spare_clean is_spare_in_use make_spare release_spare settle_spare spare_entries spare_target",
     "startpoints": "start_point start_points tree_size",
     "trash": "RestoredWorktree from_trash to_trash",
     "trash_records": "TrashedWorktree find_trashed place_in_trash restore_record trashed",
-    "unused_branches": "restore_branch idle_branches set_branch_aside",
+    "unused_branches": "idle_branches restore_branch set_branch_aside",
     "user_settings": "user_setting",
 }
 """Where each name is, as type checkers read it above; a test holds the two together."""

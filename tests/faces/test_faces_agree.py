@@ -39,6 +39,7 @@ FAMILIES = (
     "permissions",
     "profiles",
     "review",
+    "comparison",
     "pull_requests",
     "conflicts",
     "checks",
