@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from fleet_tui.fleet.comparison import ComparisonVerbs
     from fleet_tui.fleet.conflicts import ConflictVerbs
     from fleet_tui.fleet.installation import Installation
+    from fleet_tui.fleet.landing import LandingVerbs
     from fleet_tui.fleet.launches import Launches
     from fleet_tui.fleet.permissions import PermissionVerbs
     from fleet_tui.fleet.profiles import ProfileVerbs
@@ -91,6 +92,12 @@ class Fleet(FleetReader):
         from fleet_tui.fleet.profiles import ProfileVerbs
 
         return ProfileVerbs(self)
+
+    @functools.cached_property
+    def landing(self) -> LandingVerbs:
+        from fleet_tui.fleet.landing import LandingVerbs
+
+        return LandingVerbs(self)
 
     @functools.cached_property
     def comparison(self) -> ComparisonVerbs:
@@ -358,25 +365,16 @@ class Fleet(FleetReader):
         over_limit = self.trash.over_limit([one.agent for one in killed], seconds=seconds)
         return [*warnings, over_limit] if over_limit else warnings
 
-    def undo(self, agents: Sequence[Agent] = (), *, everywhere: bool = False) -> list[tuple[Agent, str]]:
-        """Restore killed agents, each with a note on what differs from before.
+    def undo(
+        self, agents: Sequence[Agent] = (), *, everywhere: bool = False, unland: bool = True
+    ) -> list[tuple[Agent, str]]:
+        """Restore killed agents, and take back what they have landed, each with a note on what was done.
 
-        Without agents, those of the last kill in this project, or with `everywhere` in any.
+        Without agents, what was done last in this project, or with `everywhere` in any: a kill or a landing.
         """
-        from fleet_tui.fleet.stop_and_kill import raise_first
-        from fleet_tui.lifecycle import trash
+        from fleet_tui.fleet import undo
 
-        failures: list[FleetError] = []
-        restored: list[tuple[Agent, str]] = []
-        for agent in agents or self.trash.last_killed(everywhere=everywhere):
-            try:
-                note = trash.undo(self.store, agent, now=time.time())
-            except FleetError as error:
-                failures.append(error)
-            else:
-                restored.append((self.store.agents.get(agent.id), note))
-        raise_first(failures, "restored", [agent for agent, _ in restored])
-        return restored
+        return undo.undo(self, agents, everywhere=everywhere, unland=unland)
 
     def _grace(self) -> float:
         """The default if the configuration cannot be read: agents can be stopped all the same."""

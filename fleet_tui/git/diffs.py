@@ -131,9 +131,9 @@ def _limit(names: Sequence[str]) -> list[str]:
     return ["--", *(f":(literal){name}" for name in names)] if names else []
 
 
-def fork_point(git_dir: Path, one: str, other: str) -> str:
+def fork_point(git_dir: Path, one: str, other: str, *, objects: Mapping[str, str] | None = None) -> str:
     """The newest commit that both have; empty if there is none."""
-    return _run(git_dir, "merge-base", one, other).stdout.strip()
+    return _run(git_dir, "merge-base", one, other, objects=objects).stdout.strip()
 
 
 def commit_count(git_dir: Path, old: str, new: str) -> int:

@@ -108,6 +108,22 @@ def run(
     )
 
 
+def converse(
+    where: Path, *arguments: str, variables: Mapping[str, str], keep_open: Sequence[int] = ()
+) -> subprocess.Popen[str]:
+    """Start a trusted git that is given its orders line by line, and answers each."""
+    return subprocess.Popen(
+        ["git", "-C", str(where), *arguments],
+        env=trusted_environment() | dict(variables),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        pass_fds=keep_open,
+        encoding="utf-8",
+        errors="surrogateescape",
+    )
+
+
 def trusted_environment() -> dict[str, str]:
     """The caller's environment without the variables that name a repository."""
     kept = {key: value for key, value in os.environ.items() if key not in _LOCATION_VARIABLES}
@@ -270,3 +286,17 @@ def reason(done: subprocess.CompletedProcess[str]) -> str:
     # A line that ends with a colon introduces the next one.
     announced = said[said.index(found) + 1 :][:1] if found.endswith(":") else []
     return " ".join([found.removeprefix("fatal: ").removeprefix("error: "), *announced])
+
+
+MOST_WORDS = 400
+"""Characters of what a hook says in one line."""
+
+
+def what_stopped(stderr: str) -> str:
+    """Why git stopped: what a hook said if one refused, which git itself does not repeat, else git's reason."""
+    said = [line.strip() for line in stderr.splitlines() if line.strip()]
+    own = [line for line in said if not line.startswith(("fatal: ", "error: ", "hint: ", "warning: "))]
+    git = [line for line in said if line.startswith(("fatal: ", "error: "))]
+    if own and (not git or "hook" in git[-1]):
+        return " ".join(own)[-MOST_WORDS:]
+    return reason(subprocess.CompletedProcess([], 1, "", stderr))
