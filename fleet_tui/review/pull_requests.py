@@ -45,6 +45,13 @@ def base_branch(agent: Agent, base: str = "") -> str:
     return found
 
 
+def route(git_dir: Path, branch: str, base: str) -> str:
+    """Where a branch would be pushed, and with what a request would be opened; without asking the host."""
+    plan = code_hosts.with_real_hosts(git.push_plan(git_dir, branch, base))
+    place = f" ({plan.target.host}/{plan.target.path})" if plan.target.host else ""
+    return f"to {plan.remote}{place}, {code_hosts.likely_program(plan)}"
+
+
 def open_request(store: Store, agent: Agent, title: str, body: str, base: str, *, draft: bool) -> PullRequest:
     """Push an agent's branch and open a request for it, or find the open one.
 
