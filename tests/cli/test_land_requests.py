@@ -50,9 +50,10 @@ def test_a_pull_request_is_previewed_checked_pushed_and_opened_and_nothing_is_me
     assert (request["title"], request["body"], request["draft"]) == ("--title", "What it does", True)
     assert "two.py" in (pool.home / "checked").read_text()
     assert host.tip(agent.branch) == call(Path(agent.worktree), "rev-parse", "HEAD")
-    assert call(Path(agent.worktree), "show", "--name-only", "--format=%B", "HEAD").splitlines() == [
-        "--title", "", "What it does", "", f"Fleet-Agent: {agent.name} (echoer)", "", "two.py",
+    assert call(Path(agent.worktree), "show", "-s", "--format=%B", "HEAD").split("\n\n") == [
+        "--title", "What it does", f"Fleet-Agent: {agent.name} (echoer)",
     ]  # fmt: skip
+    assert call(Path(agent.worktree), "show", "--name-only", "--format=", "HEAD") == "two.py"
     assert (tip(project), fleet.current(agent).status is Status.KILLED) == (old, False)
     assert call(project, "diff", "--name-only") == "main.py"
     assert "#1" in cli.ok("list")
