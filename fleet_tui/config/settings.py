@@ -197,6 +197,14 @@ class Config:
         "Nice value of agents' programs, so that they yield to other work: 0 (as important) to 19",
         HIGHER,
     )
+    pr_draft: bool = _key("land.pr_draft", BOOLEAN, False, "Open pull requests as drafts")
+    pr_rounds: int = _key(
+        "land.pr_rounds",
+        COUNT,
+        3,
+        "How many times the failed checks of a pull request go back to its agent",
+        LOWER,
+    )
     strategy: Strategy = _key(
         "land.strategy",
         STRATEGY,
@@ -208,14 +216,6 @@ class Config:
         BOOLEAN,
         True,
         "After landing, stop the agent, move its worktree to the trash and delete its merged branch",
-    )
-    pr_draft: bool = _key("land.pr_draft", BOOLEAN, False, "Open pull requests as drafts")
-    pr_rounds: int = _key(
-        "land.pr_rounds",
-        COUNT,
-        3,
-        "How many times the failed checks of a pull request go back to its agent",
-        LOWER,
     )
     check: str = _key(
         "land.check", STRING, "", "A shell command that checks an agent's work, such as make test", CHECK

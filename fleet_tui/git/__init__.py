@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from fleet_tui.git.archive import archive_of, archives
-    from fleet_tui.git.branch_to_land_on import BaseBranch, base_branch
+    from fleet_tui.git.branch_to_land_on import BaseBranch, base_branch, base_stamp
     from fleet_tui.git.changes import ChangeKind, DiffStat, FileChange, diff_stat, ignored, status
     from fleet_tui.git.checkpoints import (
         BroughtFiles,
@@ -49,9 +49,7 @@ if TYPE_CHECKING:
     )
     from fleet_tui.git.hunks import blob_text, file_diff, file_text
     from fleet_tui.git.ignore_patterns import IgnorePattern
-    from fleet_tui.git.landing import (
-        move_branch,
-    )
+    from fleet_tui.git.landing import move_branch
     from fleet_tui.git.landing_checks import (
         InTheWay,
         checkout_of,
@@ -75,9 +73,7 @@ if TYPE_CHECKING:
         squashed,
         with_trailers,
     )
-    from fleet_tui.git.landing_heal import (
-        heal,
-    )
+    from fleet_tui.git.landing_heal import heal
     from fleet_tui.git.landing_hooks import (
         BY_HAND,
         COMMIT_HOOKS,
@@ -89,9 +85,7 @@ if TYPE_CHECKING:
         run_post_merge,
         squash_by_hand,
     )
-    from fleet_tui.git.landing_note import (
-        has_note,
-    )
+    from fleet_tui.git.landing_note import has_note
     from fleet_tui.git.merging import OLD_GIT, MergeResult, can_merge_in_memory, merge_pairs
     from fleet_tui.git.overlap import touched_files
     from fleet_tui.git.plain import GitPlaces, place_at, place_of, run_plain
@@ -151,7 +145,7 @@ if TYPE_CHECKING:
 
 MODULES = {
     "archive": "archive_of archives",
-    "branch_to_land_on": "BaseBranch base_branch",
+    "branch_to_land_on": "BaseBranch base_branch base_stamp",
     "changes": "ChangeKind DiffStat FileChange diff_stat ignored status",
     "checkpoints": "BroughtFiles CheckpointCommit bring_files checkpoint_commits drop_checkpoints files_tree head_of in_the_way operation_in_progress save_checkpoint tree_of",
     "conflicts": "conflicting_files",

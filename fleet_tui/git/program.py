@@ -2,7 +2,7 @@
 
 `run` is safe by default: git runs no hook, no file watcher, no pager and no transport, whatever is configured.
 `trusted=True` lets git do all that the user's own git would do, and is only for what the user asks for: creating a worktree or
-a repository.
+a repository, landing, pushing.
 Commands that read the files of a work tree also need `plain`, because no option turns filters off.
 No git command is chosen here. docs/decisions/0015-what-we-run-where.md has the reasons.
 """
