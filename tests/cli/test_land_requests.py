@@ -73,12 +73,11 @@ def test_several_requests_are_independent_of_each_other(
 def test_a_red_check_a_conflict_and_a_missing_remote_push_nothing(
     cli: Cli, pool: AgentPool, project: Path, host: ScriptedHost
 ) -> None:
-    agent = take(pool, {"one.py": "a\n"})
+    agent, other = take(pool, {"one.py": "a\n"}), take(pool, {"two.py": "a\n"})
     configure('[land]\ncheck = "false"\nstrategy = "pr"\n')
     assert cli("land", agent.name, "--yes").code == 15
     commit(project, {"one.py": "b\n"})
     assert cli("land", agent.name, "--yes").code == 14
-    other = take(pool, {"two.py": "a\n"})
     call(project, "config", "--remove-section", "remote.origin")
     assert "has no remote to push to" in cli("land", other.name, "--yes", "--no-check").err
     assert (host.tip(agent.branch), host.calls) == ("", [])
