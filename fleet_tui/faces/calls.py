@@ -288,7 +288,22 @@ VERBS: tuple[Verb, ...] = (
     ),
     Verb("pull_requests.of", {"cli": Offer("list", names={"agents": "everywhere"}), "dashboard": _LIVE}, reads=True),
     Verb("pull_requests.refresh", {"cli": _LANDS, "dashboard": _LIVE}),
-    Verb("pull_requests.watch", {"cli": _LANDS, "dashboard": "it follows open pull requests by itself"}),
+    Verb(
+        "pull_requests.watch",
+        {
+            "cli": Offer(
+                "land --watch",
+                names={"base": "into"},
+                left_out={
+                    "rounds": "land.pr_rounds says it",
+                    "interval": "hosts limit how often they may be asked",
+                    "seconds": "Ctrl+C ends it",
+                },
+            ),
+            "dashboard": "it follows open pull requests by itself",
+        },
+        waits=True,
+    ),
     Verb("pull_requests.merged_elsewhere", {"cli": Offer("doctor", left_out={"agents": "it examines those of the project", "base": "it is the branch that is checked out"}), "dashboard": "fleet doctor shows them"}, reads=True),
     # The trash.
     Verb("trash.agents", {"cli": Offer("trash"), "dashboard": "undo restores the last kill"}, reads=True),

@@ -95,6 +95,7 @@ if TYPE_CHECKING:
         PushPlan,
         RemoteAddress,
         push_plan,
+        push_plans,
         remote_counterpart,
         without_credentials,
     )
@@ -167,7 +168,7 @@ MODULES = {
     "plain": "GitPlaces place_at place_of run_plain",
     "program": "GitCancelled GitFailed",
     "pushing": "Pushed push",
-    "remotes": "PushPlan RemoteAddress push_plan remote_counterpart without_credentials",
+    "remotes": "PushPlan RemoteAddress push_plan push_plans remote_counterpart without_credentials",
     "repository": "Repository Worktree branch_names branches branches_with discover ensure_repository init moved_to prune repair worktrees",
     "rollback": "roll_back_add",
     "scratch": "ScratchObjects scratch_objects",
