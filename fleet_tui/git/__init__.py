@@ -24,6 +24,7 @@ if TYPE_CHECKING:
         in_the_way,
         operation_in_progress,
         save_checkpoint,
+        subject_of,
         tree_of,
     )
     from fleet_tui.git.creation import WorktreePlan, add, plan, plan_many, roll_back_add
@@ -80,7 +81,7 @@ MODULES = {
     "changes": "ChangeKind DiffStat FileChange diff_stat ignored status",
     "checkpoints": (
         "BroughtFiles CheckpointCommit bring_files checkpoint_commits drop_checkpoints files_tree head_of in_the_way "
-        "operation_in_progress save_checkpoint tree_of"
+        "operation_in_progress save_checkpoint subject_of tree_of"
     ),
     "creation": "WorktreePlan add plan plan_many roll_back_add",
     "diffs": "changed_files commit_of fork_point patch stat_text",

@@ -54,7 +54,9 @@ def test_a_review_marks_comments_sends_and_follows_the_agent(fleet: Fleet, repos
             await driven.until(lambda: "you on line 40, not sent" in driven.text(), "the comment")
 
             (tree / "src" / "old.txt").write_text("top\n" + OLD.replace("line 40\n", "line forty\n"))
-            await driven.until(lambda: "you on line 41, not sent" in driven.text(), "the comment moves with its line")
+            await driven.until(
+                lambda: "you on line 41, not sent" in driven.text(), "the comment moves with its line"
+            )
             assert screen.view.number == 41
 
             await driven.press("C")
@@ -62,7 +64,9 @@ def test_a_review_marks_comments_sends_and_follows_the_agent(fleet: Fleet, repos
             assert "why not forty-one?" in driven.text()
             await driven.press("enter")
             await driven.until(lambda: "round 1" in driven.text(), "the comment is sent")
-            await driven.until(lambda: "sent to worker" in driven.toasts() or "queued" in driven.toasts(), "the receipt")
+            await driven.until(
+                lambda: "sent to worker" in driven.toasts() or "queued" in driven.toasts(), "the receipt"
+            )
 
             (tree / "src" / "old.txt").write_text("top\n" + OLD.replace("line 40\n", "line 41\n"))
             await driven.until(lambda: "changed since" in driven.text(), "the comment is handled")
@@ -86,7 +90,9 @@ def test_a_review_marks_comments_sends_and_follows_the_agent(fleet: Fleet, repos
     drive(again())
 
 
-def test_an_agent_that_is_killed_meanwhile_is_still_shown_from_the_trash(fleet: Fleet, repository: Path) -> None:
+def test_an_agent_that_is_killed_meanwhile_is_still_shown_from_the_trash(
+    fleet: Fleet, repository: Path
+) -> None:
     agent, _ = worked(fleet, repository)
 
     async def go() -> None:
