@@ -119,6 +119,16 @@ def trash(worktree_folder: Path) -> Path:
     return worktree_folder / ".trash"
 
 
+def spares(worktree_folder: Path) -> Path:
+    """Worktrees made in advance; beside the others, so that giving one to an agent is a rename."""
+    return worktree_folder / ".spares"
+
+
+def spares_lock() -> Path:
+    """Held by the process that makes, refreshes or removes spare worktrees."""
+    return state() / "spares.lock"
+
+
 def sockets() -> Path:
     """A folder for sockets: a short path, owned by this user, and not a link that another user planted."""
     import tempfile

@@ -167,6 +167,13 @@ class Config:
     trash_mb: int = _key(
         "fleet.trash_mb", COUNT, 5120, "Megabytes of removed worktrees to keep in the trash", USER
     )
+    spare_count: int = _key(
+        "spares.count",
+        COUNT,
+        1,
+        "Worktrees to make in advance for each project that agents were started in today; 0 for none",
+        USER,
+    )
     checkpoint_automatic: bool = _key(
         "checkpoint.automatic",
         BOOLEAN,

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from fleet_tui.git.archive import archive_of, archives
+    from fleet_tui.git.branch_to_land_on import BaseBranch, base_branch
     from fleet_tui.git.changes import ChangeKind, DiffStat, FileChange, diff_stat, ignored, status
     from fleet_tui.git.checkpoints import (
         BroughtFiles,
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
         subject_of,
         tree_of,
     )
-    from fleet_tui.git.creation import WorktreePlan, add, plan, plan_many, roll_back_add
+    from fleet_tui.git.conflicts import conflicting_files
     from fleet_tui.git.diffs import changed_files, commit_of, fork_point, patch, stat_text
     from fleet_tui.git.emptying import (
         empty_trashed,
@@ -47,7 +48,8 @@ if TYPE_CHECKING:
     )
     from fleet_tui.git.hunks import blob_text, file_diff, file_text
     from fleet_tui.git.ignore_patterns import IgnorePattern
-    from fleet_tui.git.merging import MergeResult, merge_pairs
+    from fleet_tui.git.merging import OLD_GIT, MergeResult, can_merge_in_memory, merge_pairs
+    from fleet_tui.git.overlap import touched_files
     from fleet_tui.git.plain import GitPlaces, place_at, place_of, run_plain
     from fleet_tui.git.program import GitCancelled, GitFailed
     from fleet_tui.git.repository import (
@@ -62,8 +64,23 @@ if TYPE_CHECKING:
         repair,
         worktrees,
     )
+    from fleet_tui.git.rollback import roll_back_add
     from fleet_tui.git.scratch import ScratchObjects, scratch_objects
     from fleet_tui.git.snapshot import Snapshot, take_snapshot
+    from fleet_tui.git.spares import (
+        bring_spare,
+        checkout_problem,
+        checkout_settings,
+        claim_spare,
+        forget_spare_target,
+        is_spare_clean,
+        is_spare_in_use,
+        make_spare,
+        release_spare,
+        settle_spare,
+        spare_entries,
+        spare_target,
+    )
     from fleet_tui.git.startpoints import start_point, start_points, tree_size
     from fleet_tui.git.trash import RestoredWorktree, from_trash, to_trash
     from fleet_tui.git.trash_records import (
@@ -78,23 +95,29 @@ if TYPE_CHECKING:
 
 MODULES = {
     "archive": "archive_of archives",
+    "branch_to_land_on": "BaseBranch base_branch",
     "changes": "ChangeKind DiffStat FileChange diff_stat ignored status",
     "checkpoints": (
         "BroughtFiles CheckpointCommit bring_files checkpoint_commits drop_checkpoints files_tree head_of in_the_way "
         "operation_in_progress save_checkpoint subject_of tree_of"
     ),
-    "creation": "WorktreePlan add plan plan_many roll_back_add",
+    "conflicts": "conflicting_files",
+    "creation": "WorktreePlan add plan plan_many",
     "diffs": "changed_files commit_of fork_point patch stat_text",
     "emptying": "trash_contents empty_trashed how_to_restore is_half_deleted saved_refs",
     "entries": "WorktreeChanged link_problem link_problems lock relink remove_tree unlock",
     "hunks": "blob_text file_diff file_text",
     "ignore_patterns": "IgnorePattern",
-    "merging": "MergeResult merge_pairs",
+    "merging": "MergeResult OLD_GIT can_merge_in_memory merge_pairs",
+    "overlap": "touched_files",
     "plain": "GitPlaces place_at place_of run_plain",
     "program": "GitFailed GitCancelled",
     "repository": "Repository Worktree ensure_repository branch_names discover init moved_to prune repair worktrees",
+    "rollback": "roll_back_add",
     "scratch": "ScratchObjects scratch_objects",
     "snapshot": "Snapshot take_snapshot",
+    "spares": "bring_spare checkout_problem checkout_settings claim_spare forget_spare_target is_spare_clean "
+    "is_spare_in_use make_spare release_spare settle_spare spare_entries spare_target",
     "startpoints": "start_point start_points tree_size",
     "trash": "RestoredWorktree from_trash to_trash",
     "trash_records": "TrashedWorktree find_trashed place_in_trash restore_record trashed",

@@ -1,7 +1,8 @@
-"""Create a worktree with its branch, all or nothing, and roll back a creation that was interrupted.
+"""Create a worktree with its branch, all or nothing.
 
-Owns the checks beforehand, the checkout and the rollback. The git program does the checkout, so that filters, LFS,
-sparse checkout and hooks work as usual. It spawns as few processes as it can: each delays the start of an agent.
+Owns the checks beforehand and the checkout; `rollback` removes what was made in vain. The git program does the
+checkout, so that filters, LFS, sparse checkout and hooks work as usual. It spawns as few processes as it can: each
+delays the start of an agent.
 """
 
 from __future__ import annotations
@@ -11,7 +12,6 @@ import fcntl
 import os
 import re
 import subprocess
-import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
@@ -20,30 +20,22 @@ from fleet_tui.fast_dataclasses import dataclass
 from fleet_tui.git.entries import (
     WorktreeEntry,
     admin_of,
-    admins,
     connect,
-    read_line,
-    real,
-    remove_tree,
     write,
 )
-from fleet_tui.git.plain import GitPlaces, plain_output
 from fleet_tui.git.program import (
     COMMIT,
     TRIES,
     GitFailed,
     is_busy,
     lines,
-    output,
     pause,
     query,
     reason,
     run,
 )
 from fleet_tui.git.repository import Branch, Repository, branches
-
-WRITER_SECONDS = 10.0
-"""How long a rollback waits for a git process that outlived its launcher."""
+from fleet_tui.git.rollback import erase
 
 _HERE = re.compile(r"(?:HEAD|@)(?=[~^]|$)")
 _BRANCH_TAKEN = re.compile(r"a branch named .* already exists|reference already exists", re.IGNORECASE)
@@ -208,28 +200,28 @@ def _try_add(
     if not plan.makes_branch:
         what = [str(plan.path), plan.branch]
         own_branch = ""
-    folder = _make_folder(plan.path)
+    folder = make_folder(plan.path)
     try:
         # The fsmonitor daemon that git may start would inherit the locks and hold them forever.
         command = ("-c", "core.fsmonitor=false", "worktree", "add", "--quiet", *what)
         done = run(repo.root, *command, keep_open=(folder, *keep_open), is_unwanted=is_unwanted, trusted=True)
         if done.returncode == 0:
-            admin = _rename_admin(plan.path, admin_name)
+            admin = rename_entry(plan.path, admin_name)
             if lock_reason and admin is not None:
                 write(admin.folder / "locked", f"{lock_reason}\n")
             return None
         if _BRANCH_TAKEN.search(done.stderr):
             own_branch = ""
     except BaseException:
-        _erase(repo.git_dir, plan.path, own_branch, plan.base)
+        erase(repo.git_dir, plan.path, own_branch, plan.base)
         raise
     finally:
         os.close(folder)
-    _erase(repo.git_dir, plan.path, own_branch, plan.base)
+    erase(repo.git_dir, plan.path, own_branch, plan.base)
     return done
 
 
-def _make_folder(path: Path) -> int:
+def make_folder(path: Path) -> int:
     """Create the folder, which proves that it is ours, and lock it while our git works in it.
 
     Git inherits the lock: if this process is killed, both the checkout and the lock go on.
@@ -249,141 +241,10 @@ def _make_folder(path: Path) -> int:
     return folder
 
 
-def _rename_admin(path: Path, name: str) -> WorktreeEntry | None:
+def rename_entry(path: Path, name: str) -> WorktreeEntry | None:
     admin = admin_of(path)
     if admin is None or admin.name == name or (admin.folder.parent / name).exists():
         return admin
     renamed = WorktreeEntry(admin.folder.rename(admin.folder.parent / name))
     connect(renamed, path)
     return renamed
-
-
-def _erase(git_dir: Path, path: Path, branch: str, base: str) -> None:
-    """Delete a folder, its entry, and the branch if it is still at base and checked out nowhere."""
-    if path.is_dir():
-        remove_tree(path)
-    for admin in _entries_for(git_dir, path):
-        remove_tree(admin.folder)
-    if not branch:
-        return
-    ref = branches(git_dir, [branch]).get(branch)
-    if ref and ref.commit == base and not ref.checked_out_in:
-        query(git_dir, "update-ref", "--no-deref", "-d", f"refs/heads/{branch}", base)
-
-
-def _entries_for(git_dir: Path, path: Path) -> list[WorktreeEntry]:
-    """The entry that names a folder, and an unfinished one of its name that names no folder yet."""
-    place = real(path)
-    return [
-        admin
-        for admin in admins(git_dir)
-        if admin.worktree == place or (not admin.link and admin.name == path.name)
-    ]
-
-
-def roll_back_add(
-    repo_root: Path,
-    *,
-    path: Path,
-    branch: str,
-    makes_branch: bool,
-    base: str,
-    seconds: float = WRITER_SECONDS,
-) -> None:
-    """Roll back a creation that was killed at any point. Idempotent.
-
-    A folder that holds anything besides a part of the checkout and copies of files in the main work tree is kept,
-    with its entry and branch: Refused names what was found. It is also kept if a git process that outlived its
-    launcher still writes to it after `seconds`.
-    """
-    git_dir = Path(output(repo_root, "rev-parse", "--path-format=absolute", "--git-common-dir").rstrip("\n"))
-    if path.is_symlink() or (path.exists() and not path.is_dir()):
-        raise Refused(f"{path} is not a worktree", hint="move it away")
-    for admin in _entries_for(git_dir, path):
-        if not read_line(admin.folder / "commondir"):
-            # Without this file every git command that lists worktrees fails.
-            write(admin.folder / "commondir", "../..\n")
-    tip = branches(git_dir, [branch]).get(branch)
-    checkout = base if makes_branch or tip is None else tip.commit
-    if path.is_dir():
-        _wait_for_writers(path, seconds)
-        found = _head_elsewhere(git_dir, path, checkout) or _stray_file(git_dir, repo_root, path, checkout)
-        if found:
-            raise Refused(
-                f"{path} is kept: {found}", hint="look at it, then remove it with: git worktree remove"
-            )
-    if makes_branch:
-        # A git process that is killed while it creates a branch leaves its lock behind.
-        (git_dir / f"refs/heads/{branch}.lock").unlink(missing_ok=True)
-    _erase(git_dir, path, branch if makes_branch else "", base)
-
-
-def _wait_for_writers(path: Path, seconds: float) -> None:
-    folder = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
-    deadline = time.monotonic() + seconds
-    try:
-        while True:
-            try:
-                fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                if time.monotonic() > deadline:
-                    raise Refused(
-                        f"{path} is kept: git is still writing to it", hint="try again later"
-                    ) from None
-                time.sleep(0.05)
-            else:
-                return
-    finally:
-        os.close(folder)
-
-
-def _head_elsewhere(git_dir: Path, path: Path, commit: str) -> str:
-    entries = _entries_for(git_dir, path)
-    if not entries or not (path / ".git").exists():
-        return ""
-    # Not through the folder's own `.git`, which an agent may have changed.
-    here = {"GIT_DIR": str(entries[0].folder), "GIT_COMMON_DIR": str(git_dir)}
-    done = run(path, "rev-parse", "--verify", "--quiet", "HEAD", variables=here)
-    head = done.stdout.strip().strip("0")  # all zeros before the checkout
-    return f"it has commits of its own, up to {head[:10]}" if head and head != commit.strip("0") else ""
-
-
-def _stray_file(git_dir: Path, repo_root: Path, path: Path, commit: str) -> str:
-    """The first file that is neither from an interrupted checkout of the commit nor a copied file."""
-    import tempfile  # deferred: a creation does not need it, and its import takes as long as a git command
-
-    with tempfile.TemporaryDirectory(prefix="fleet-index-") as temporary:
-
-        def ask(*arguments: str) -> str:
-            variables = {"GIT_INDEX_FILE": f"{temporary}/index"}
-            return plain_output(GitPlaces(git_dir, git_dir, path), *arguments, variables=variables)
-
-        ask("read-tree", commit)
-        changes = ask("status", "--porcelain", "-z", "--untracked-files=all", "--ignored", "--no-renames")
-        found = [(change[1], change[3:]) for change in changes.split("\0") if change]
-        checked_out = _smudged(git_dir, path, [name for kind, name in found if kind == "M"])
-        for kind, name in found:
-            if kind in " D" or name in checked_out:
-                continue
-            expected = _content(repo_root / name)
-            if kind == "M":
-                expected = ask("cat-file", "--filters", f"{commit}:{name}").encode("utf-8", "surrogateescape")
-            content = _content(path / name)
-            if expected is None or content is None or not expected.startswith(content):
-                return f"{name} is not from its checkout"
-    return ""
-
-
-def _smudged(git_dir: Path, path: Path, names: list[str]) -> set[str]:
-    """Filtered files that are unchanged since a completed checkout."""
-    from fleet_tui.git.changes import same_by_stat
-
-    entries = [entry for entry in _entries_for(git_dir, path) if (entry.folder / "index").exists()]
-    return same_by_stat(GitPlaces(git_dir, entries[0].folder, path), names) if entries else set()
-
-
-def _content(path: Path) -> bytes | None:
-    """The content of a file or the target of a link; None for anything else."""
-    if path.is_symlink():
-        return os.fsencode(path.readlink())
-    return path.read_bytes() if path.is_file() else None

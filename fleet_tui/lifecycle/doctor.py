@@ -20,9 +20,9 @@ from fleet_tui.config.settings import Config, worktrees
 from fleet_tui.config.validate import edit_commands, validate
 from fleet_tui.errors import FleetError
 from fleet_tui.fast_dataclasses import dataclass
-from fleet_tui.holder.lock import is_held, take_lock
+from fleet_tui.holder.lock import is_held, take_lock, trying_lock
 from fleet_tui.holder.transcript import retention
-from fleet_tui.lifecycle import branches, ending, rebuild, tidy, worktree_location
+from fleet_tui.lifecycle import branches, ending, rebuild, spares, tidy, worktree_location
 from fleet_tui.models import Agent, Status
 from fleet_tui.programs import profiles
 from fleet_tui.programs.executable import program_path
@@ -31,6 +31,7 @@ from fleet_tui.store import backup
 from fleet_tui.store.database import Store
 from fleet_tui.system import agent_processes, identity, leftovers, processes, systemd_scope
 from fleet_tui.text import visible
+from fleet_tui.work import SpareWorktree
 
 LOW_SPACE = 1 << 30
 
@@ -65,6 +66,7 @@ def examine(store: Store, project: Path | None) -> list[Finding]:
         *_leftover_sockets(),
         *_folders_without_rows(store, agents),
         *_worktrees(project, agents, settings),
+        *_spares(store, project, settings),
         *([] if limits is None else _trash(store, agents, limits)),
         *_branches(agents),
         *([] if limits is None else _transcripts(agents, limits)),
@@ -290,6 +292,39 @@ def _unknown_folders(folder: Path, agents: list[Agent]) -> Iterator[Finding]:
                     f"worktree without an agent: {entry}",
                     "check it, then: git worktree remove",
                 )
+
+
+def _spares(store: Store, project: Path | None, settings: Config) -> Iterator[Finding]:
+    known = store.spares.all()
+    problems = {one.path: spares.leftover(one, now=time.time()) for one in known}
+    found = [one for one in known if problems[one.path]]
+    if len(known) > len(found):
+        ready = ", ".join(path for path, problem in problems.items() if not problem)
+        yield Finding(
+            "ok",
+            f"{counted(len(known) - len(found), 'spare worktree')} ready for the next agents: {ready}",
+            "for no spares: fleet config set spares.count 0",
+        )
+    with trying_lock(paths.spares_lock()) as is_free:
+        if not is_free:
+            # Another process is making one, or is about to remove one.
+            return
+    if project is not None:
+        for path in spares.unknown(known, worktrees(settings, project)):
+            found.append(SpareWorktree(str(path), str(project), "", 0.0, 0.0))
+            problems[str(path)] = "the store has no record of it"
+    for spare in found:
+        yield Finding(
+            "warning",
+            f"spare worktree {spare.path}: {problems[spare.path]}",
+            "--fix removes it",
+            partial(_remove_spare, store, spare),
+        )
+
+
+def _remove_spare(store: Store, spare: SpareWorktree) -> str:
+    with spares.alone() as is_alone:
+        return spares.remove(store, spare) if is_alone else "kept: another process works on spares"
 
 
 def _trash(store: Store, agents: list[Agent], limits: Config) -> Iterator[Finding]:

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from fleet_tui.store.checkpoints import CheckpointTable
     from fleet_tui.store.checks import CheckTable
     from fleet_tui.store.reviews import ReviewTables
+    from fleet_tui.store.spares import SpareTable
     from fleet_tui.store.spending import SpendingTable
 
 
@@ -68,6 +69,12 @@ class Store:
         from fleet_tui.store.spending import SpendingTable  # deferred: few commands read it
 
         return SpendingTable(self.db)
+
+    @cached_property
+    def spares(self) -> SpareTable:
+        from fleet_tui.store.spares import SpareTable  # deferred: only launchers and the doctor read it
+
+        return SpareTable(self.db)
 
     @cached_property
     def reviews(self) -> ReviewTables:

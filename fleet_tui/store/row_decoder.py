@@ -83,7 +83,9 @@ WORK_TABLES: dict[str, dict[str, ColumnKind]] = {
         "agent": "text", "url": "text", "number": "int", "state": "text", "checks": "text", "review": "text",
         "rounds": "int", "at": "time",
     },
-    "spare": {"path": "path", "project": "path", "base": "text", "made_at": "time"},
+    "spare": {
+        "path": "path", "project": "path", "base": "text", "made_at": "time", "needed_at": "time", "settings": "text",
+    },
 }  # fmt: skip
 """The columns of the tables about the work of agents, whose rows are copied as they are when a store is rebuilt."""
 

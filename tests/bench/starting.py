@@ -8,8 +8,11 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+from fleet_tui import paths
+from fleet_tui.lifecycle import spares
+from fleet_tui.store.database import Store
 from tests.bench.figures import Row, compared, interleaved
-from tests.bench.workspace import Workspace, timed, wait_until
+from tests.bench.workspace import Workspace, git, timed, wait_until
 
 BATCH = 5
 LOOKS_AFTER = "waits 60 ms for a program that ends at once"
@@ -18,6 +21,7 @@ LOOKS_AFTER = "waits 60 ms for a program that ends at once"
 def measure(workspace: Workspace, *, quick: bool) -> Iterator[Row]:
     yield from _fanout(workspace, 2 if quick else 7)
     yield from _create(workspace, 4 if quick else 11)
+    yield from _create_with_spare(workspace, 4 if quick else 11)
 
 
 def _fanout(workspace: Workspace, rounds: int) -> Iterator[Row]:
@@ -61,8 +65,48 @@ def _create(workspace: Workspace, rounds: int) -> Iterator[Row]:
     yield compared("fleet create: command ended", returned, "git worktree add", adds, note=LOOKS_AFTER)
 
 
+def _create_with_spare(workspace: Workspace, rounds: int) -> Iterator[Row]:
+    repository = workspace.large("spared")
+    workspace.keep_spares(1)
+    _timed_start(workspace, repository, "create", "first", count=1)
+    numbers = iter(range(rounds))
+
+    def ours() -> float:
+        wait_until(lambda: _has_spare(repository), "a spare worktree")
+        return _timed_start(workspace, repository, "create", f"spared-{next(numbers)}", count=1)[0]
+
+    def bare() -> float:
+        wait_until(lambda: _has_spare(repository), "a spare worktree")
+        seconds = _bare_add(workspace, repository, 0)
+        shutil.rmtree(workspace.folder / "bare")
+        git(repository, "worktree", "prune")
+        git(repository, "branch", "--quiet", "-D", "bare-0")
+        return seconds
+
+    running, adds = interleaved(rounds, ours, bare)
+    yield compared("fleet create with a spare: running", running, "git worktree add", adds, at_most=0.35)
+    wait_until(lambda: _has_spare(repository), "the end of the launcher")
+    workspace.keep_spares(0)
+    workspace.clear(repository)
+
+
+def _has_spare(repository: Path) -> bool:
+    """Whether a spare is ready and no launcher is at work any more."""
+    store = Store(paths.store())
+    with spares.alone() as is_alone:
+        found = [Path(one.path).is_dir() for one in store.spares.ready(str(repository))]
+    store.close()
+    return is_alone and found == [True]
+
+
 def start_agents(workspace: Workspace, repository: Path, *command: str, count: int) -> tuple[float, float]:
     """Seconds until the last program ran, and until the command ended; removes the agents afterwards."""
+    seconds = _timed_start(workspace, repository, *command, count=count)
+    workspace.clear(repository)
+    return seconds
+
+
+def _timed_start(workspace: Workspace, repository: Path, *command: str, count: int) -> tuple[float, float]:
     workspace.start_times()
     begin = time.time()
     prompt = () if command[0] == "create" else ("-p", "x")
@@ -74,7 +118,6 @@ def start_agents(workspace: Workspace, repository: Path, *command: str, count: i
         return len(starts) >= count
 
     wait_until(are_running, f"the start of {count} programs")
-    workspace.clear(repository)
     return max(starts) - begin, whole
 
 

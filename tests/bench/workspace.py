@@ -71,6 +71,7 @@ class Workspace:
         (self.home / ".gitconfig").write_text(
             "[user]\nname = Bench\nemail = bench@example.invalid\n[gc]\nauto = 0\n"
         )
+        self.keep_spares(0)
         os.environ |= {
             "HOME": str(self.home),
             "XDG_RUNTIME_DIR": str(self.folder / "run"),
@@ -78,6 +79,12 @@ class Workspace:
             "BENCH_STARTED": str(self.started),
             "PATH": f"{self.programs}:{os.environ['PATH']}",
         }
+
+    def keep_spares(self, count: int) -> None:
+        """How many worktrees launchers make in advance: none, except where they are measured."""
+        file = self.home / ".config" / "aifleet" / "config.toml"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(f"[spares]\ncount = {count}\n")
 
     def program(self, name: str, text: str) -> Path:
         path = self.programs / name

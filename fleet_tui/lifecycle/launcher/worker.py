@@ -22,9 +22,11 @@ from fleet_tui.lifecycle.launcher.run_spec import run_spec
 from fleet_tui.models import Agent, LaunchStage, Status
 
 if TYPE_CHECKING:
+    from fleet_tui import git
     from fleet_tui.holder.run_spec import RunSpec
     from fleet_tui.programs.profile import Profile
     from fleet_tui.store.database import Store
+    from fleet_tui.work import SpareWorktree
 
 LOOK_SECONDS = 0.1
 """Between checks whether agents that wait for their worktree have been stopped."""
@@ -45,6 +47,8 @@ class LaunchWorker:
         self._out: IO[str] | None = out
         self._store: Store = Store(paths.store())
         self._requests: dict[str, StopRequests] = {}
+        self._spares: dict[str, SpareWorktree] = {}
+        """The spare worktree that each agent may take, by the agent's id."""
         self._unwanted: set[str] = set()
         """Agents that were stopped during their creation."""
 
@@ -54,6 +58,7 @@ class LaunchWorker:
             for agent in self._locks
         ]
         self._requests = {agent.id: StopRequests(paths.lock(agent.id), agent.run) for agent, _ in jobs}
+        self._allot_spares(jobs)
         for agent, intent, failure in self._worktrees(jobs):
             if failure:
                 self._fail(agent, failure)
@@ -63,8 +68,17 @@ class LaunchWorker:
             self._requests[agent.id].close()
             os.close(self._locks.pop(agent.id))
         self._hang_up()
-        self._tidy()
+        self._tidy([intent for _, intent in jobs if intent.makes_worktree])
         self._store.close()
+
+    def _allot_spares(self, jobs: list[tuple[Agent, Intent]]) -> None:
+        """Give the first agents the spares of their project."""
+        new = [(agent, intent) for agent, intent in jobs if intent.makes_branch and intent.makes_worktree]
+        if new:
+            _, intent = new[0]
+            # The row of one that was just taken is removed a little later.
+            found = [one for one in self._store.spares.ready(intent.repository) if Path(one.path).is_dir()]
+            self._spares = {agent.id: spare for (agent, _), spare in zip(new, found, strict=False)}
 
     def _hang_up(self) -> None:
         """Let the caller go on: what follows does not concern it."""
@@ -75,12 +89,21 @@ class LaunchWorker:
             self._out.close()
             self._out = None
 
-    def _tidy(self) -> None:
+    def _tidy(self, made: list[Intent]) -> None:
         from fleet_tui.config.load import load
-        from fleet_tui.lifecycle import tidy
+        from fleet_tui.lifecycle import spares, tidy
 
         # Without the project's settings: the trash holds worktrees of all projects.
-        tidy.tidy(self._store, load(None), now=time.time())
+        config = load(None)
+        tidy.tidy(self._store, config, now=time.time())
+        if not made:
+            return
+        project, folder = Path(made[0].repository), Path(made[0].worktree).parent
+        try:
+            spares.keep_ready(self._store, project, folder, config.spare_count)
+        except (FleetError, OSError):
+            # The next agent starts without one.
+            log_exception()
 
     def _worktrees(self, jobs: list[tuple[Agent, Intent]]) -> Iterator[tuple[Agent, Intent, str]]:
         """Yield each job when its worktree is ready, or with the reason why it failed."""
@@ -148,15 +171,16 @@ class LaunchWorker:
                 head_branch="",
             )
             plan = git.WorktreePlan(intent.branch, intent.base, Path(intent.worktree), intent.makes_branch)
-            git.add(
-                repository,
-                plan,
-                admin_name=admin_name(agent),
-                lock_reason=lock_reason(agent),
-                # A git that outlives this process keeps the lock, so that nothing is cleaned up under it.
-                keep_open=[self._locks[agent.id]],
-                is_unwanted=lambda: self._is_unwanted(agent),
-            )
+            if not self._take_spare(agent, repository, plan):
+                git.add(
+                    repository,
+                    plan,
+                    admin_name=admin_name(agent),
+                    lock_reason=lock_reason(agent),
+                    # A git that outlives this process keeps the lock, so that nothing is cleaned up under it.
+                    keep_open=[self._locks[agent.id]],
+                    is_unwanted=lambda: self._is_unwanted(agent),
+                )
         except git.GitCancelled:
             _roll_back(agent, intent)
             return UNWANTED
@@ -166,6 +190,22 @@ class LaunchWorker:
             log_exception()
             return f"internal error: {error!r}"
         return self._copy_files(agent, intent)
+
+    def _take_spare(self, agent: Agent, repository: git.Repository, plan: git.WorktreePlan) -> bool:
+        """Turn the agent's spare worktree into its own; False if it has none, or if that is not surely right."""
+        from fleet_tui import git
+
+        spare = self._spares.get(agent.id)
+        return spare is not None and git.claim_spare(
+            repository,
+            Path(spare.path),
+            spare.base,
+            spare.settings,
+            plan,
+            admin_name=admin_name(agent),
+            lock_reason=lock_reason(agent),
+            keep_open=[self._locks[agent.id]],
+        )
 
     def _lock_again(self, agent: Agent, intent: Intent) -> None:
         """Lock the worktree for git again: it was unlocked at the end of the last run, and git could prune it."""

@@ -94,8 +94,10 @@ create table pull_request (
 ) strict;
 
 create table spare (
-    path     text primary key,
-    project  text not null references project (root),
-    base     text not null,
-    made_at  real not null
+    path      text primary key,
+    project   text not null references project (root),
+    base      text not null,
+    made_at   real not null,
+    needed_at real not null, -- when its project last started agents
+    settings  text not null -- a digest of what decides, besides the base, which files it has; empty until it is ready
 ) strict;

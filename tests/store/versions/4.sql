@@ -162,12 +162,14 @@ CREATE TABLE reviewed_file (
 ) strict;
 INSERT INTO "reviewed_file" VALUES('id-a','src/a.py','c0ffee',5.0);
 CREATE TABLE spare (
-    path     text primary key,
-    project  text not null references project (root),
-    base     text not null,
-    made_at  real not null
+    path      text primary key,
+    project   text not null references project (root),
+    base      text not null,
+    made_at   real not null,
+    needed_at real not null, 
+    settings  text not null 
 ) strict;
-INSERT INTO "spare" VALUES('/worktrees/spare-1','/project','c0ffee',9.0);
+INSERT INTO "spare" VALUES('/worktrees/.spares/k3m','/project','c0ffee',9.0,9.0,'d1');
 CREATE TABLE spending (
     agent           text primary key references agent (id),
     input_tokens    integer not null,
