@@ -202,12 +202,8 @@ VERBS: tuple[Verb, ...] = (
         {"cli": Offer("comments --delete", names={**_NAME, "comment_id": "delete"}), "dashboard": Offer("diff")},
         remote=True,
     ),
-<<<<<<< HEAD
     Verb("review.round_text", {"cli": Offer("comments --preview", names=_NAME), "dashboard": Offer("diff")}, reads=True, remote=True),
     Verb("review.send_comments", {"cli": Offer("comments --send", names=_NAME), "dashboard": Offer("diff")}, remote=True),
-=======
-    Verb("review.round_text", {"cli": Offer("comments --preview", names=_NAME), "dashboard": "the review screen shows it"}, reads=True),
-    Verb("review.send_comments", {"cli": Offer("comments --send", names=_NAME), "dashboard": "the review screen does it"}),
     # Conflicts.
     Verb(
         "conflicts.check",
@@ -216,7 +212,6 @@ VERBS: tuple[Verb, ...] = (
     ),
     Verb("conflicts.overlaps", {"cli": "fleet conflicts shows them with the conflicts", "dashboard": _LIVE}, reads=True),
     Verb("conflicts.details", {"cli": Offer("conflicts", names={"conflict": "patterns"}), "dashboard": _LIVE}, reads=True),
->>>>>>> origin/main
     # Checks.
     Verb(
         "checks.start",

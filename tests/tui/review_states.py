@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import hashlib
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -14,6 +15,7 @@ from tests.tui import fleet_states
 from tests.tui.dashboard_app import StillWorker
 
 AGENT = "id-refactor-auth-a"
+SESSION = "src/auth/session.py"
 SESSION_OLD = '''"""Sessions: who is logged in, and until when."""
 from __future__ import annotations
 
@@ -84,7 +86,7 @@ LOGIN_OLD = 'def login(request):\n    user = check(request)\n    return "ok"\n'
 LOGIN_NEW = "def login(request):\n    user = check(request)\n    if user is None:\n        return deny(request)\n    return answer(user)\n"
 TEXTS: Mapping[str, tuple[str, str]] = {
     "src/auth/claims.py": ("", CLAIMS),
-    "src/auth/session.py": (SESSION_OLD, SESSION_NEW),
+    SESSION: (SESSION_OLD, SESSION_NEW),
     "src/auth/signer.py": ("", "def sign(claims):\n    return claims\n"),
     "src/http/login.py": (LOGIN_OLD, LOGIN_NEW),
     "tests/auth/test_session.py": ("", "def test_it():\n    assert True\n"),
@@ -122,9 +124,13 @@ def changed(path: str, old: str, new: str) -> ChangedFile:
     kind: DiffKind = "modified" if old and new else "added" if new else "deleted"
     return ChangedFile(
         path, kind, old_mode="100644" if old else "", new_mode="100644" if new else "",
-        old_blob=f"{hash(old) & 0xFFFFFFFF:08x}" if old else "", new_blob=f"{hash(new) & 0xFFFFFFFF:08x}" if new else "",
+        old_blob=_blob(old), new_blob=_blob(new),
         added=sum(line.sign == "+" for line in lines), removed=sum(line.sign == "-" for line in lines),
     )  # fmt: skip
+
+
+def _blob(text: str) -> str:
+    return hashlib.sha1(text.encode(), usedforsecurity=False).hexdigest() if text else ""
 
 
 class ReviewWorker(StillWorker):

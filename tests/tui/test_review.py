@@ -18,9 +18,8 @@ from fleet_tui.tui.widgets.fields import Input
 from fleet_tui.work import ChangedFile, FileDiff
 from tests.tui.dashboard_app import StageApp, until
 from tests.tui.keyboard import Keyboard
-from tests.tui.review_states import SESSION_NEW, SESSION_OLD, ReviewWorker
+from tests.tui.review_states import SESSION, SESSION_NEW, SESSION_OLD, ReviewWorker
 
-SESSION = "src/auth/session.py"
 Go = Callable[["Review"], Awaitable[None]]
 
 

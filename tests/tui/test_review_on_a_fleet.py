@@ -69,7 +69,7 @@ def test_a_review_marks_comments_sends_and_follows_the_agent(fleet: Fleet, repos
             )
 
             (tree / "src" / "old.txt").write_text("top\n" + OLD.replace("line 40\n", "line 41\n"))
-            await driven.until(lambda: "changed since" in driven.text(), "the comment is handled")
+            await driven.until(lambda: "✓ changed since" in driven.text(), "the comment is handled")
 
             await driven.press("space")
             await driven.until(lambda: "1 of 2 read" in driven.text(), "the mark")

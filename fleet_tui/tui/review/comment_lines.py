@@ -55,20 +55,19 @@ def where(comment: ReviewComment) -> str:
 
 
 def _head(comment: ReviewComment, now: float) -> Line:
-    is_changed = comment.is_changed
-    said = f" on {where(comment)}" + (" as it was" if is_changed else "")
+    said = f" on {where(comment)}"
     if not comment.is_sent:
+        was = ", which changed since" if comment.is_changed else ""
         refused = ", refused, not sent" if comment.round else ", not sent"
-        return (("you", f"bold{GROUND}"), (f"{said}{refused}", f"muted{GROUND}"))
+        return (("you", f"bold{GROUND}"), (f"{said}{was}{refused}", f"muted{GROUND}"))
     when = f"{age(max(0.0, now - comment.sent_at))} ago" if comment.sent_at is not None else "sent"
-    state = _STATES.get(comment.receipt_state, "") if comment.handled_at is None else ""
-    facts = ", ".join(filter(None, (f"round {comment.round}", when, state)))
+    facts = [f"{said}, round {comment.round}", when]
     if comment.handled_at is not None:
-        return (
-            ("you", f"muted{GROUND}"), (f"{said}, {facts}  ", f"muted{GROUND}"),
-            ("✓", f"success{GROUND}"), (" changed since", f"muted{GROUND}"),
-        )  # fmt: skip
-    return (("you", f"bold{GROUND}"), (f"{said}, {facts}", f"muted{GROUND}"))
+        # The fact comes first, as the end of the line is what is cut.
+        done: Line = (("✓ ", f"success{GROUND}"), ("changed since  you", f"muted{GROUND}"))
+        return (*done, (", ".join(facts), f"muted{GROUND}"))
+    state = _STATES.get(comment.receipt_state, "")
+    return (("you", f"bold{GROUND}"), (", ".join([*facts, *([state] if state else [])]), f"muted{GROUND}"))
 
 
 def _on_ground(line: Sequence[TextPart]) -> Line:

@@ -19,8 +19,8 @@ ROW_HEIGHT = 3
 """Lines of a row: what it is, its files, the line to the next."""
 NOW = -1
 """The number of the row for the files now."""
-_TIME_WIDTH = 6
-_INDENT = 9
+_MARK_AT = 8
+"""The cell of a row's mark, where the line to the next is drawn, too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +32,7 @@ class TimelineRow:
     at: str
     mark: TextPart
     title: str
+    """Safe to draw."""
     detail: Line
     added: int = 0
     removed: int = 0
@@ -121,7 +122,7 @@ def first_line(row: TimelineRow, width: int, *, is_here: bool, is_marked: bool) 
     second: TextPart = ("+", "bold accent") if is_here and is_marked else (" ", "")
     when = "faint" if row.is_faint else "muted"
     left: Line = (
-        bar, second, (f"{row.at:>{_TIME_WIDTH - 2}}", when), (" ", ""), row.mark, (" ", ""), (clean(row.title), role)
+        bar, second, (f"{row.at:>5}", when), (" ", ""), row.mark, (" ", ""), (row.title, role)
     )  # fmt: skip
     return _ground(both_ends(left, _counts(row), width), is_here=is_here)
 
@@ -129,19 +130,19 @@ def first_line(row: TimelineRow, width: int, *, is_here: bool, is_marked: bool) 
 def second_line(row: TimelineRow, width: int, *, is_here: bool, is_last: bool) -> Line:
     """Its files and its check."""
     head: Line = (
-        ("▌" if is_here else " ", "accent"), (" " * (_TIME_WIDTH - 1) + " ", ""), (" " if is_last else "│", "rule"), (" ", "")
+        ("▌" if is_here else " ", "accent"), (" " * (_MARK_AT - 1), ""), (" " if is_last else "│", "rule"), (" ", "")
     )  # fmt: skip
     return _ground(fit((*head, *row.detail), width), is_here=is_here)
 
 
 def connecting_line(width: int) -> Line:
-    return fit(((" " * (_TIME_WIDTH + 1), ""), ("│", "rule")), width)
+    return fit(((" " * _MARK_AT, ""), ("│", "rule")), width)
 
 
 def short_line(row: TimelineRow, width: int, *, is_here: bool, is_marked: bool) -> Line:
     """All of a row in one line, for a narrow screen."""
     line = first_line(row, width, is_here=is_here, is_marked=is_marked)
-    room = width - length(_counts(row)) - 2 - _INDENT - length(((clean(row.title), ""),))
+    room = width - length(_counts(row)) - 2 - _MARK_AT - 2 - length(((row.title, ""),))
     if room < 12:
         return line
     head = (*line[:7], ("  ", ""), *fit(row.detail, room - 2))
