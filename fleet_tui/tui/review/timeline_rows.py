@@ -72,7 +72,7 @@ def _row(
     one: Checkpoint, timeline: Timeline, times: dict[int, str], check: CheckRun | None, *, is_faint: bool
 ) -> TimelineRow:
     is_named = one.kind is CheckpointKind.NAMED
-    mark = "success" if is_named else "muted"
+    mark = "bold foreground" if is_named else "muted"
     detail: Line
     if one.kind is CheckpointKind.START:
         detail = ((clean(timeline.origin), "muted"),)
