@@ -1,7 +1,7 @@
 """Make a checkpoint of an agent whose turn has ended: `python -P -m fleet_tui.fleet.turn_end AGENT_ID`.
 
 A holder starts it as a program of its own, because holders open neither the store nor a repository. Nobody reads what it
-prints or how it ends, so it writes why it failed to a log. docs/decisions/0028-automatic-checkpoints.md has the reasons.
+prints or how it ends, so it writes why it failed to a log. docs/decisions/0027-automatic-checkpoints.md has the reasons.
 """
 
 from __future__ import annotations

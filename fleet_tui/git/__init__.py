@@ -29,6 +29,7 @@ if TYPE_CHECKING:
         tree_of,
     )
     from fleet_tui.git.conflicts import conflicting_files
+    from fleet_tui.git.creation import WorktreePlan, add, plan, plan_many
     from fleet_tui.git.diffs import changed_files, commit_of, fork_point, patch, stat_text
     from fleet_tui.git.emptying import (
         empty_trashed,
