@@ -94,7 +94,9 @@ class TimelineWorker(StillWorker):
         return self.timeline
 
     def _lines(self, number: int, *, against: str) -> tuple[Diff, tuple[FileDiff, ...]]:
-        paths: tuple[str, ...] = (SESSION, "tests/auth/test_session.py") if number == 7 else ("src/auth/claims.py",)
+        paths: tuple[str, ...] = (
+            (SESSION, "tests/auth/test_session.py") if number == 7 else ("src/auth/claims.py",)
+        )
         if number == 5 and not against:
             paths = ()
         return _lines(paths, against or "before", str(number))

@@ -24,6 +24,7 @@ from fleet_tui.fast_dataclasses import replace
 from fleet_tui.fleet import Fleet
 from fleet_tui.models import Activity, Agent, FleetState, Status, Usage
 from fleet_tui.system.usage import Sampler
+from fleet_tui.work import Checkpoint
 
 TURN_SECONDS = 0.2
 REFRESH_SECONDS = 2.0
@@ -34,6 +35,7 @@ QUIET_AFTER = 5.0
 ASK_DIFFS_SECONDS = 1.0
 LOG_SECONDS, STILL_LOG_SECONDS = 0.4, 5.0
 LOG_LINES, ACTIVITY_LINES = 40, 20
+CHECKPOINTS = 3
 RETRY_SECONDS = 1.0
 
 
@@ -58,6 +60,9 @@ class Observer:
         self._activity: tuple[Activity, ...] = ()
         self._log_at = 0.0
         self._log_seen = (0.0, 0.0)
+        self._checkpoints: tuple[str, tuple[Checkpoint, ...]] = ("", ())
+        self._checkpoints_of: tuple[int, str] = (0, "")
+        """The version of the store and the agent that they were read of."""
         self._diffs_at = 0.0
         self._all_recalled: FleetState | None = None
         """The state whose ended agents all have a last line."""
@@ -81,6 +86,7 @@ class Observer:
                 self._look(fleet, now)
                 self._sample(fleet, now)
                 self._read_log(fleet, now)
+                self._read_checkpoints(fleet)
                 self._recall(fleet)
             except StoreError:
                 # The dashboard reads the store too, and reports the error.
@@ -154,6 +160,15 @@ class Observer:
         except FleetError:
             return
 
+    def _read_checkpoints(self, fleet: Fleet) -> None:
+        wanted = (self._version, self._selected)
+        if wanted == self._checkpoints_of:
+            return
+        self._checkpoints_of = wanted
+        agent = next((one for one in self._state.agents if one.id == self._selected), None)
+        found = tuple(fleet.checkpoints.all(agent)[-CHECKPOINTS:]) if agent is not None else ()
+        self._checkpoints = (self._selected, found)
+
     def _recall(self, fleet: Fleet) -> None:
         """Read the last line of an agent that ended before we connected from its log; one per turn, as there may be many."""
         if self._all_recalled is self._state:
@@ -188,6 +203,7 @@ class Observer:
             self._activity,
             self._diffs.ahead.get(self._selected),
             dict(self._diffs.problems),
+            checkpoints=self._checkpoints,
         )
         if live != self._last:
             self._last = live

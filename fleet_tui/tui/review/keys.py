@@ -82,10 +82,10 @@ def footer_keys(labels: dict[str, str], table: Sequence[ReviewKey] = KEYS) -> li
     ]
 
 
-def groups(table: Sequence[ReviewKey] = KEYS) -> list[tuple[str, list[tuple[str, str]]]]:
+def groups(table: Sequence[ReviewKey] = ()) -> list[tuple[str, list[tuple[str, str]]]]:
     """The keys for help, by group; the second key of a pair is beside the first."""
     found: dict[str, list[tuple[str, str]]] = {}
-    for one in table:
+    for one in table or KEYS:
         if one.says:
             found.setdefault(one.group, []).append((one.shown or show(one.chords[0]), one.says))
     return list(found.items())

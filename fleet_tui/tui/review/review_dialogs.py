@@ -14,7 +14,7 @@ from fleet_tui.tui.dialogs.draft_dialog import DraftDialog
 from fleet_tui.tui.dialogs.picker import Picker, PickerRows
 from fleet_tui.tui.review.code_text import shown
 from fleet_tui.tui.review.comment_lines import text_lines
-from fleet_tui.tui.review.keys import KEYS, ReviewKey, groups
+from fleet_tui.tui.review.keys import ReviewKey, groups
 from fleet_tui.tui.widgets.lines import Line, LineView, clean, column, fit
 from fleet_tui.tui.widgets.prompt_area import PromptArea
 from fleet_tui.tui.widgets.which_key import key_columns
@@ -202,7 +202,7 @@ class AgainstPicker(Picker[tuple[str, str]]):
 class ReviewHelp(Dialog[None]):
     heading = "Keys of the review"
 
-    def __init__(self, table: Sequence[ReviewKey] = KEYS, heading: str = "") -> None:
+    def __init__(self, table: Sequence[ReviewKey] = (), heading: str = "") -> None:
         super().__init__()
         self._table = table
         self.heading = heading or self.heading

@@ -45,7 +45,8 @@ NARROW, BIG = 100, 200
 _IN_TURN = frozenset({Status.SETUP, Status.STARTING, Status.WORKING, Status.BLOCKED})
 _NOTHING: tuple[Line, ...] = (
     (),
-    (("  No checkpoint yet; one is made when a turn has changed files.", ""),),
+    (("  No checkpoint yet; one is made when", ""),),
+    (("  a turn has changed files.", ""),),
     (),
     (("  ", ""), *keys(("c", "make one now"))),
 )
@@ -211,9 +212,10 @@ class TimelineScreen(ErrorBoundary, Screen[None]):
         self._show_footer()
 
     def _sentence(self) -> Sequence[Line]:
-        if self._failure is not None:
-            return failed(self._failure.message, self._failure.hint)
-        return _NOTHING if self.timeline is not None else ((), (("  reading", "muted"),))
+        if self.timeline is None:
+            problem = self._failure
+            return failed(problem.message, problem.hint) if problem else ((), (("  reading", "muted"),))
+        return () if any(one.number for one in self.timeline.checkpoints) else _NOTHING
 
     def _draw_changes(self) -> None:
         frame, view, shown = self.query_one("#changes", Frame), self.query_one(StackedDiff), self.shown

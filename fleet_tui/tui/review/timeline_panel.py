@@ -36,7 +36,7 @@ class TimelinePanel(LineView):
     def show(
         self, rows: Sequence[TimelineRow], selected: int, marked: frozenset[int], sentence: Sequence[Line]
     ) -> None:
-        """Show rows, with the numbers of those that are marked; without rows, a sentence."""
+        """Show rows, with the numbers of those that are marked, and a sentence below."""
         self._rows, self._selected, self._marked, self._sentence = rows, selected, marked, sentence
         self._reveal()
         self.redraw()
@@ -50,17 +50,20 @@ class TimelinePanel(LineView):
         first = self._selected * self._height
         shown = 1 if self.is_short else ROW_HEIGHT - 1
         self._top = max(first + shown - height, min(self._top, first))
-        total = len(self._rows) * self._height - (self._height - shown)
-        self._top = max(0, min(self._top, total - height))
+        self._top = max(0, min(self._top, self._total - height))
 
     def on_resize(self) -> None:
         self._reveal()
         super().on_resize()
 
     def lines(self, width: int, height: int) -> Sequence[Line]:
-        if not self._rows:
-            return self._sentence
-        return [self._line(at, width) for at in range(self._top, self._top + height)]
+        found = [self._line(at, width) for at in range(self._top, min(self._top + height, self._total))]
+        return [*found, *self._sentence]
+
+    @property
+    def _total(self) -> int:
+        """The height of all rows."""
+        return max(0, len(self._rows) * self._height - (0 if self.is_short else 1))
 
     def _line(self, at: int, width: int) -> Line:
         place, part = divmod(at, self._height)
@@ -90,5 +93,5 @@ class TimelinePanel(LineView):
 
     def _scroll(self, event: events.MouseEvent, rows: int) -> None:
         event.stop()
-        self._top = max(0, min(self._top + rows, len(self._rows) * self._height - max(1, self.size.height)))
+        self._top = max(0, min(self._top + rows, self._total - max(1, self.size.height)))
         self.redraw()
