@@ -7,7 +7,17 @@ import time
 import pytest
 
 from fleet_tui.tui.review.diff_paint import Colors, DiffPaint, Marks, geometry_for
-from fleet_tui.tui.review.diff_rows import FILL, GAP, LINE, NOTE, Layout, Note, Row, changes_in, rows_of
+from fleet_tui.tui.review.diff_rows import (
+    FILL,
+    GAP,
+    LINE,
+    NOTE,
+    DiffRow,
+    Layout,
+    LineNote,
+    changes_in,
+    rows_of,
+)
 from fleet_tui.work import DiffLine, Hunk
 from tests.tui.review_states import hunks_of
 
@@ -18,12 +28,12 @@ NEW = "a\nB\nX\nc\nd\ne\n"
 SPLIT, UNIFIED = Layout(True), Layout(False)
 
 
-def drawn(hunks: tuple[Hunk, ...], layout: Layout, notes: tuple[Note, ...] = ()) -> list[str]:
+def drawn(hunks: tuple[Hunk, ...], layout: Layout, notes: tuple[LineNote, ...] = ()) -> list[str]:
     """Each row as its kind, or as its signs and texts."""
     return [said(row, hunks) for row in rows_of(hunks, layout, notes)]
 
 
-def said(row: Row, hunks: tuple[Hunk, ...]) -> str:
+def said(row: DiffRow, hunks: tuple[Hunk, ...]) -> str:
     if row.kind != LINE:
         return f"{row.kind} {row.part}".removesuffix(" 0")
     sides = []
@@ -66,14 +76,18 @@ def test_a_note_is_below_its_line_and_after_the_fills_below_that() -> None:
     shorter = "a\nB\nc\nd\ne\n"
     old = "a\nb\nx\nc\nd\ne\n"
 
-    assert drawn(hunks_of(old, shorter), SPLIT, (Note("new", 2, 2),)) == [
+    assert drawn(hunks_of(old, shorter), SPLIT, (LineNote("new", 2, 2),)) == [
         " a |  a", "-b | +B", "-x | ///", "note", "note 1", " c |  c", " d |  d", " e |  e",
     ]  # fmt: skip
-    assert drawn(hunks_of(old, shorter), SPLIT, (Note("old", 2, 1),))[1:4] == ["-b | +B", "note", "-x | ///"]
+    assert drawn(hunks_of(old, shorter), SPLIT, (LineNote("old", 2, 1),))[1:4] == [
+        "-b | +B",
+        "note",
+        "-x | ///",
+    ]
 
 
 def test_notes_of_both_sides_of_a_line_and_of_lines_not_shown_are_all_there() -> None:
-    notes = (Note("new", 4, 1), Note("old", 3, 1), Note("new", 99, 2))
+    notes = (LineNote("new", 4, 1), LineNote("old", 3, 1), LineNote("new", 99, 2))
 
     rows = rows_of(hunks_of(OLD, NEW), UNIFIED, notes)
 

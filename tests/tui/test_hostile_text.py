@@ -73,6 +73,7 @@ from fleet_tui.work import (
     DiffLine,
     FileDiff,
     Hunk,
+    PullRequest,
     ReviewComment,
     Timeline,
 )
@@ -124,6 +125,10 @@ STATE = FleetState(
 LIVE = LiveData(
     tails={agent.id: EVIL for agent in AGENTS},
     log=(AGENTS[0].id, (EVIL, EVIL)),
+    pull_requests={
+        agent.id: PullRequest(agent.id, EVIL, 12, "open", "failed", "", 0, 0.0, EVIL, EVIL, EVIL)
+        for agent in AGENTS
+    },
     recent_activity=(
         Activity(fleet_states.NOW, EVIL, EVIL),
         Activity(fleet_states.NOW, EVIL, EVIL, Status.BLOCKED),

@@ -61,7 +61,7 @@ def reviewing(app: StageApp, *keys: str) -> Callable[[Pilot[None]], Awaitable[No
         await until(pilot, lambda: screen._shown is not None and screen._shown.file.path == SESSION)
         await pilot.press(*keys)
         view = screen.view
-        await until(pilot, lambda: view._color(view._top, view._top + view.size.height, 10.0))
+        await until(pilot, lambda: view.color(view._top, view._top + view.size.height, 10.0))
         view.redraw(everything=True)
         await pilot.pause()
 

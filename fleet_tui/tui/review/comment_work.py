@@ -41,7 +41,7 @@ class CommentWork:
             return
         side, first, last = chosen
         path = file.old_path if side == "old" and file.old_path else file.path
-        quoted = view.quoted(side, first, last)
+        quoted = view.document.quoted(side, first, last)
         form = self._form(path, side, last)
 
         def save(text: str) -> None:
@@ -60,7 +60,7 @@ class CommentWork:
     ) -> None:
         """Store a comment on the lines that were chosen, where they are now."""
         if len(quoted) == last - first + 1:
-            moved = find_range(self._screen.view.hunks, side, first, quoted)
+            moved = find_range(self._screen.view.document.hunks, side, first, quoted)
             first, last = (moved, moved + last - first) if moved else (first, last)
         await self._model.comment(path, side, first, last, text)
         self._around.drafts.forget(form)

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from fleet_tui.tui.review.code_colors import CodeColors, Colored
 from fleet_tui.tui.review.code_text import breaks, from_cell, shown
-from fleet_tui.tui.review.diff_rows import FILL, GAP, NOTE, Note, Row
+from fleet_tui.tui.review.diff_rows import FILL, GAP, NOTE, DiffRow, LineNote
 from fleet_tui.tui.review.word_changes import Span, changed_words
 from fleet_tui.tui.widgets.lines import Line, TextPart, clean, cut_line, fit, length
 from fleet_tui.work import DiffLine, Hunk, Side
@@ -118,7 +118,7 @@ class DiffPaint:
         hunks: Sequence[Hunk],
         geometry: Geometry,
         colors: Colors,
-        notes: Sequence[Note],
+        notes: Sequence[LineNote],
         note_lines: Sequence[Sequence[Line]],
         *,
         is_wrapped: bool = False,
@@ -133,7 +133,7 @@ class DiffPaint:
         self._word = "bold " if is_ansi else ""
         """Without tints, changed words are bold."""
 
-    def draw(self, row: Row, marks: Marks, offset: int = 0) -> Line:
+    def draw(self, row: DiffRow, marks: Marks, offset: int = 0) -> Line:
         """The line of a row, its code from that cell on."""
         if row.kind == GAP:
             return self._gap(row)
@@ -145,7 +145,7 @@ class DiffPaint:
 
     # ── code ────────────────────────────────────────────────────────────────────────────────────────────────────
 
-    def _both_sides(self, row: Row, marks: Marks, offset: int) -> Line:
+    def _both_sides(self, row: DiffRow, marks: Marks, offset: int) -> Line:
         geometry = self._geometry
         left_marks = marks if marks.side == "old" else marks._replace(side=None)
         right_marks = marks if marks.side == "new" else marks._replace(side=None)
@@ -157,7 +157,7 @@ class DiffPaint:
         return (bar, *left, middle, *right)
 
     def _half(
-        self, row: Row, place: int, side: Side, code: int, width: int, marks: Marks, offset: int
+        self, row: DiffRow, place: int, side: Side, code: int, width: int, marks: Marks, offset: int
     ) -> Line:
         if place == FILL:
             return (("╱" * width, "rule"),)
@@ -170,7 +170,7 @@ class DiffPaint:
         )
         return (at, *self._code(row, place, side, code, marks, offset))
 
-    def _one_side(self, row: Row, marks: Marks, offset: int) -> Line:
+    def _one_side(self, row: DiffRow, marks: Marks, offset: int) -> Line:
         geometry = self._geometry
         side: Side = "new" if row.right >= 0 else "old"
         place = row.right if row.right >= 0 else row.left
@@ -185,7 +185,7 @@ class DiffPaint:
             *self._code(row, place, side, geometry.left_code, marks, offset),
         )
 
-    def _code(self, row: Row, place: int, side: Side, width: int, marks: Marks, offset: int) -> Line:
+    def _code(self, row: DiffRow, place: int, side: Side, width: int, marks: Marks, offset: int) -> Line:
         """The sign and the visible part of a line, tinted to the end."""
         line = self._hunks[row.hunk].lines[place]
         text = shown(line.text)
@@ -210,7 +210,7 @@ class DiffPaint:
         parts = breaks(text, self._geometry.code_width)
         return parts[part] if part < len(parts) else (len(text), len(text))
 
-    def _changed(self, row: Row, place: int) -> Sequence[Span]:
+    def _changed(self, row: DiffRow, place: int) -> Sequence[Span]:
         if row.mate < 0:
             return ()
         lines = self._hunks[row.hunk].lines
@@ -223,7 +223,7 @@ class DiffPaint:
 
     # ── what is between the code ────────────────────────────────────────────────────────────────────────────────
 
-    def _gap(self, row: Row) -> Line:
+    def _gap(self, row: DiffRow) -> Line:
         hunk = self._hunks[row.hunk]
         where = f"line {hunk.new_start if hunk.new_count else hunk.old_start}"
         heading = clean(hunk.heading)
@@ -238,7 +238,7 @@ class DiffPaint:
         said = cut_line(said, width - 1)
         return (*said, ("╌" * max(0, width - length(said) - 1), "rule"))
 
-    def _note(self, row: Row, *, is_here: bool) -> Line:
+    def _note(self, row: DiffRow, *, is_here: bool) -> Line:
         geometry = self._geometry
         note, line = self._notes[row.note], self._note_lines[row.note][row.part]
         width = geometry.note_width(note.side)

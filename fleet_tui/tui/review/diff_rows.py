@@ -18,7 +18,7 @@ NOTHING, FILL = -1, -2
 """In place of a line: the other side has a note there; the other side has more lines."""
 
 
-class Row(NamedTuple):
+class DiffRow(NamedTuple):
     """One row of the diff."""
 
     kind: str
@@ -34,7 +34,7 @@ class Row(NamedTuple):
     """The place of the note in the list of notes."""
 
 
-class Note(NamedTuple):
+class LineNote(NamedTuple):
     """Room for text under a line."""
 
     side: Side
@@ -58,15 +58,15 @@ class _Pair(NamedTuple):
     mate: int = NOTHING
 
 
-def rows_of(hunks: Sequence[Hunk], layout: Layout, notes: Sequence[Note] = ()) -> list[Row]:
+def rows_of(hunks: Sequence[Hunk], layout: Layout, notes: Sequence[LineNote] = ()) -> list[DiffRow]:
     """All rows of a diff, from the top. Notes on lines that are not shown come first."""
     waiting: dict[tuple[Side, int], list[int]] = {}
     for place, note in enumerate(notes):
         waiting.setdefault((note.side, note.last), []).append(place)
-    rows: list[Row] = []
+    rows: list[DiffRow] = []
     for number, hunk in enumerate(hunks):
         if hunk.new_start > 1 or hunk.old_start > 1 or number:
-            rows.append(Row(GAP, number))
+            rows.append(DiffRow(GAP, number))
         for block in _blocks(hunk.lines):
             pairs = _side_by_side(hunk.lines, *block) if layout.is_split else _unified(hunk.lines, *block)
             _add_block(rows, number, hunk.lines, pairs, layout, waiting, notes)
@@ -120,21 +120,21 @@ def _unified(lines: Sequence[DiffLine], start: int, middle: int, end: int) -> li
 
 
 def _add_block(
-    rows: list[Row],
+    rows: list[DiffRow],
     hunk: int,
     lines: Sequence[DiffLine],
     pairs: Sequence[_Pair],
     layout: Layout,
     waiting: dict[tuple[Side, int], list[int]],
-    notes: Sequence[Note],
+    notes: Sequence[LineNote],
 ) -> None:
     if not waiting and not layout.code_width:
-        rows += [Row(LINE, hunk, *pair) for pair in pairs]
+        rows += [DiffRow(LINE, hunk, *pair) for pair in pairs]
         return
     held: list[int] = []
     for at, pair in enumerate(pairs):
         for part in range(_parts(lines, pair, layout)):
-            rows.append(Row(LINE, hunk, *pair, part))
+            rows.append(DiffRow(LINE, hunk, *pair, part))
         held += _notes_on(lines, pair, waiting)
         following = pairs[at + 1] if at + 1 < len(pairs) else None
         # A note comes after the fills below its line, so that the block of code stays whole.
@@ -165,11 +165,13 @@ def _is_fill(pair: _Pair, side: Side) -> bool:
     return (pair.left if side == "old" else pair.right) == FILL
 
 
-def _note_rows(places: Sequence[int], notes: Sequence[Note], hunk: int) -> list[Row]:
-    return [Row(NOTE, hunk, part=part, note=place) for place in places for part in range(notes[place].height)]
+def _note_rows(places: Sequence[int], notes: Sequence[LineNote], hunk: int) -> list[DiffRow]:
+    return [
+        DiffRow(NOTE, hunk, part=part, note=place) for place in places for part in range(notes[place].height)
+    ]
 
 
-def changes_in(rows: Sequence[Row], hunks: Sequence[Hunk]) -> list[int]:
+def changes_in(rows: Sequence[DiffRow], hunks: Sequence[Hunk]) -> list[int]:
     """The first row of each run of changed lines."""
     found: list[int] = []
     was_changed = False
@@ -183,16 +185,16 @@ def changes_in(rows: Sequence[Row], hunks: Sequence[Hunk]) -> list[int]:
     return found
 
 
-def line_of(row: Row, hunks: Sequence[Hunk]) -> DiffLine:
+def line_of(row: DiffRow, hunks: Sequence[Hunk]) -> DiffLine:
     """The line of a row: the new one, where it has both."""
     return hunks[row.hunk].lines[row.right if row.right >= 0 else row.left]
 
 
-def line_on(row: Row, hunks: Sequence[Hunk], side: Side) -> DiffLine | None:
+def line_on(row: DiffRow, hunks: Sequence[Hunk], side: Side) -> DiffLine | None:
     """The line of a row on one side."""
     place = row.left if side == "old" else row.right
     return hunks[row.hunk].lines[place] if row.kind == LINE and place >= 0 else None
 
 
-def matching(rows: Sequence[Row], is_wanted: Callable[[Row], bool]) -> list[int]:
+def matching(rows: Sequence[DiffRow], is_wanted: Callable[[DiffRow], bool]) -> list[int]:
     return [place for place, row in enumerate(rows) if is_wanted(row)]

@@ -1,7 +1,7 @@
 """The review screen: changed files on the left, the diff of one of them on the right.
 
 Draws the model (`review_model`) and turns keys into calls of it. Follows the agent while it works: what is on the screen stays
-where it is.
+where it is. One class, as Textual delivers all keys and messages to the screen; comments are in `comment_work`.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ from textual import events
 
 from fleet_tui.tui.review.code_colors import language_of
 from fleet_tui.tui.review.diff_paint import Colors, DiffPaint, Marks, geometry_for
-from fleet_tui.tui.review.diff_rows import LINE, Layout, Row, rows_of
+from fleet_tui.tui.review.diff_rows import LINE, DiffRow, Layout, rows_of
 from fleet_tui.tui.review.sentences import without_lines
 from fleet_tui.tui.widgets.lines import Line, LineView, both_ends, clean, cut_line
 from fleet_tui.work import ChangedFile, Diff, FileDiff, Side
@@ -39,7 +39,7 @@ class StackedDiff(LineView):
         self._shown: Sequence[FileDiff] = ()
         self._sentence: Sequence[Line] = ()
         self._files: list[_File] = []
-        self._rows: list[tuple[int, Row | Line]] = []
+        self._rows: list[tuple[int, DiffRow | Line]] = []
         """Rows of files by the place of the file, and lines between them."""
         self._top = 0
         self._is_coloring = False
@@ -100,13 +100,13 @@ class StackedDiff(LineView):
         self._color(time.monotonic() + COLOR_SECONDS, height)
         return [self._line(*one) for one in self._rows[self._top : self._top + height]]
 
-    def _line(self, place: int, row: Row | Line) -> Line:
-        return self._files[place].paint.draw(row, NO_MARKS) if isinstance(row, Row) else row
+    def _line(self, place: int, row: DiffRow | Line) -> Line:
+        return self._files[place].paint.draw(row, NO_MARKS) if isinstance(row, DiffRow) else row
 
     def _color(self, until: float, height: int) -> None:
         """Color visible rows until then; what is missing comes soon."""
         for place, row in self._rows[self._top : self._top + height]:
-            if not isinstance(row, Row) or row.kind != LINE:
+            if not isinstance(row, DiffRow) or row.kind != LINE:
                 continue
             side: Side = "new" if row.right >= 0 else "old"
             at = row.right if row.right >= 0 else row.left

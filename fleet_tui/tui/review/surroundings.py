@@ -13,7 +13,7 @@ from fleet_tui.tui.dialogs.draft_dialog import DraftDialog
 DraftResult = TypeVar("DraftResult")
 
 
-class Drafts(Protocol):
+class KeptDrafts(Protocol):
     """Keeps what was typed into a dialog that was left."""
 
     def open(
@@ -33,7 +33,7 @@ class Surroundings:
     """Calls a verb in the worker."""
     start: Callable[[Coroutine[Any, Any, None]], None]
     """Runs work in the background and shows its failures."""
-    drafts: Drafts
+    drafts: KeptDrafts
     edit: Callable[[Agent, str, int], None]
     """Opens a file of an agent in the user's editor, at a line."""
     agents: Callable[[], Sequence[Agent]]

@@ -16,23 +16,29 @@ from textual.containers import Container
 from textual.screen import Screen
 
 from fleet_tui.errors import FleetError
-from fleet_tui.faces.timeline import checkpoint_title
-from fleet_tui.fast_dataclasses import dataclass
 from fleet_tui.models import Agent, Status
-from fleet_tui.quantities import age, counted
+from fleet_tui.quantities import counted
 from fleet_tui.tui.dialogs.confirm import Confirm, ConfirmInput
 from fleet_tui.tui.review.keys import bound, footer_keys
 from fleet_tui.tui.review.review_dialogs import ReviewHelp
 from fleet_tui.tui.review.sentences import failed
 from fleet_tui.tui.review.stacked_diff import StackedDiff
 from fleet_tui.tui.review.surroundings import Surroundings
+from fleet_tui.tui.review.timeline_header import TimelineHeader
 from fleet_tui.tui.review.timeline_keys import TIMELINE_KEYS
 from fleet_tui.tui.review.timeline_panel import TimelinePanel
 from fleet_tui.tui.review.timeline_rows import NOW, TimelineRow, clock, rows_of
+from fleet_tui.tui.review.timeline_words import (
+    NO_CHECKPOINTS,
+    Comparison,
+    counts_of,
+    name_of,
+    without_changes,
+)
 from fleet_tui.tui.widgets.error_boundary import ErrorBoundary
 from fleet_tui.tui.widgets.footer import Footer, FooterKey
 from fleet_tui.tui.widgets.frame import Frame
-from fleet_tui.tui.widgets.lines import Line, LineView, both_ends, clean, keys, length
+from fleet_tui.tui.widgets.lines import Line, clean, keys
 from fleet_tui.work import Checkpoint, Diff, FileDiff, Timeline
 
 LIVE_SECONDS = 1.5
@@ -43,21 +49,6 @@ KEPT = 24
 """Comparisons whose lines are kept."""
 NARROW, BIG = 100, 200
 _IN_TURN = frozenset({Status.SETUP, Status.STARTING, Status.WORKING, Status.BLOCKED})
-_NOTHING: tuple[Line, ...] = (
-    (),
-    (("  No checkpoint yet; one is made when", ""),),
-    (("  a turn has changed files.", ""),),
-    (),
-    (("  ", ""), *keys(("c", "make one now"))),
-)
-
-
-@dataclass(frozen=True, slots=True)
-class Shown:
-    """What the right side compares: a checkpoint with another one, the start, or its files now."""
-
-    number: int
-    against: str
 
 
 class TimelineScreen(ErrorBoundary, Screen[None]):
@@ -74,11 +65,11 @@ class TimelineScreen(ErrorBoundary, Screen[None]):
         self._place = 0
         self._marked: tuple[int, ...] = ()
         """The numbers of marked rows, at most two."""
-        self._pair: Shown | None = None
+        self._pair: Comparison | None = None
         """Two checkpoints that were chosen; None follows the selection."""
         self._against_start = False
-        self._known: dict[tuple[Shown, object], tuple[Diff, tuple[FileDiff, ...]]] = {}
-        self._drawn: Shown | None = None
+        self._known: dict[tuple[Comparison, object], tuple[Diff, tuple[FileDiff, ...]]] = {}
+        self._drawn: Comparison | None = None
         """What the lines on the right are of."""
         self._failure: FleetError | None = None
 
@@ -159,21 +150,21 @@ class TimelineScreen(ErrorBoundary, Screen[None]):
         return next((one for one in found if one.number == number), None)
 
     @property
-    def shown(self) -> Shown | None:
+    def shown(self) -> Comparison | None:
         """What the right side is about."""
         row = self.row
         if self._pair is not None or row is None:
             return self._pair
         if row.number == NOW:
             start = 0 if self._against_start else self._newest()
-            return Shown(start, "now")
-        return Shown(row.number, "base" if self._against_start else "")
+            return Comparison(start, "now")
+        return Comparison(row.number, "base" if self._against_start else "")
 
     def _newest(self) -> int:
         found = self.timeline.checkpoints if self.timeline is not None else ()
         return found[-1].number if found else 0
 
-    def _key(self, shown: Shown) -> tuple[Shown, object]:
+    def _key(self, shown: Comparison) -> tuple[Comparison, object]:
         """Checkpoints do not change; the files now do."""
         now = self.timeline.now if self.timeline is not None else None
         return shown, (now.new if now is not None and shown.against == "now" else None)
@@ -215,7 +206,7 @@ class TimelineScreen(ErrorBoundary, Screen[None]):
         if self.timeline is None:
             problem = self._failure
             return failed(problem.message, problem.hint) if problem else ((), (("  reading", "muted"),))
-        return () if any(one.number for one in self.timeline.checkpoints) else _NOTHING
+        return () if any(one.number for one in self.timeline.checkpoints) else NO_CHECKPOINTS
 
     def _draw_changes(self) -> None:
         frame, view, shown = self.query_one("#changes", Frame), self.query_one(StackedDiff), self.shown
@@ -232,14 +223,14 @@ class TimelineScreen(ErrorBoundary, Screen[None]):
             view.show(None, (), ((), (("  reading", "muted"),)), is_same=False)
         else:
             diff, files = known
-            frame.title((*heading, *facts), _counts(diff), (heading, _counts(diff)), (heading, ()))
-            view.show(diff, files, _no_changes(diff, shown), is_same=is_same)
+            frame.title((*heading, *facts), counts_of(diff), (heading, counts_of(diff)), (heading, ()))
+            view.show(diff, files, without_changes(diff, shown), is_same=is_same)
         self._drawn = shown if known is not None else None
         frame.foot(self._notice(), (("restoring saves what is there first", "muted"),))
 
-    def _title(self, shown: Shown) -> tuple[Line, Line]:
+    def _title(self, shown: Comparison) -> tuple[Line, Line]:
         one = self._by_number(shown.number)
-        name = _name(one) if one is not None else ""
+        name = name_of(one) if one is not None else ""
         if shown.against == "now":
             return (("now", "bold foreground"),), ((f"  against {name}", "muted"),)
         when = clock(one.at) if one is not None else ""
@@ -248,7 +239,7 @@ class TimelineScreen(ErrorBoundary, Screen[None]):
             (f"  {when}, against {other}" if other else f"  {when}", "muted"),
         )
 
-    def _compared_with(self, shown: Shown) -> str:
+    def _compared_with(self, shown: Comparison) -> str:
         found = [
             one for one in (self.timeline.checkpoints if self.timeline else ()) if one.number < shown.number
         ]
@@ -256,7 +247,7 @@ class TimelineScreen(ErrorBoundary, Screen[None]):
             return "its start"
         if shown.against:
             one = self._by_number(int(shown.against))
-            return _name(one) if one is not None else shown.against
+            return name_of(one) if one is not None else shown.against
         return (clock(found[-1].at) if found[-1].number else "its start") if found else ""
 
     def _notice(self) -> Line:
@@ -318,9 +309,9 @@ class TimelineScreen(ErrorBoundary, Screen[None]):
             self.notify("mark two with space first", timeout=3)
             return
         if NOW in self._marked:
-            self._pair = Shown(max(self._marked), "now")
+            self._pair = Comparison(max(self._marked), "now")
         else:
-            self._pair = Shown(max(self._marked), str(min(self._marked)))
+            self._pair = Comparison(max(self._marked), str(min(self._marked)))
         self._marked = ()
         self._draw()
         self._around.start(self._read_shown())
@@ -340,7 +331,7 @@ class TimelineScreen(ErrorBoundary, Screen[None]):
             return
         is_busy = self.agent.status in _IN_TURN
         said = (
-            f"The files of {clean(self.agent.name)} become as they were at {clock(one.at)} ({_name(one)}). "
+            f"The files of {clean(self.agent.name)} become as they were at {clock(one.at)} ({name_of(one)}). "
             "What is there now is saved as a checkpoint first. Commits, the index and ignored files stay."
         )
         if is_busy:
@@ -404,53 +395,3 @@ class TimelineScreen(ErrorBoundary, Screen[None]):
 
     def action_leave(self) -> None:
         self.dismiss(None)
-
-
-class TimelineHeader(LineView):
-    """The top line: whose timeline, how many checkpoints, and how long they are kept."""
-
-    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002 - Textual's name
-        super().__init__(id=id, classes="bar top")
-        self._left: Line = ()
-        self._facts: Sequence[Line] = ()
-
-    def show(self, agent: Agent, count: int, days: int, now: float) -> None:
-        said = f"  {clean(agent.profile)}, {age(max(0.0, now - agent.created_at))}"
-        self._left = (
-            (" fleet  ", "bold"),
-            ("timeline  ", "muted"),
-            (clean(agent.name), "bold"),
-            (said, "muted"),
-        )
-        facts: list[Line] = [((f"{count} ", ""), ("checkpoint" if count == 1 else "checkpoints", "muted"))]
-        if days:
-            facts.append((("kept ", ""), (f"{counted(days, 'day')}", "muted")))
-        self._facts = [*facts, ((clock(now), "bold"),)]
-        self.redraw()
-
-    def lines(self, width: int, height: int) -> Sequence[Line]:
-        facts = [*self._facts]
-        while len(facts) > 1 and length(self._left) + sum(length(one) + 3 for one in facts) > width:
-            facts.pop(-2)
-        right: list[tuple[str, str]] = []
-        for fact in facts:
-            right += [*fact, ("   ", "")]
-        return [both_ends(self._left, [*right[:-1], (" ", "")], width)]
-
-
-def _name(one: Checkpoint) -> str:
-    """A checkpoint in a word or two."""
-    return checkpoint_title(one).partition("  ")[0]
-
-
-def _counts(diff: Diff) -> Line:
-    added: Line = ((f"+{diff.added} ", "success"),) if diff.added else ()
-    removed: Line = ((f"−{diff.removed} ", "error"),) if diff.removed else ()
-    return (*added, *removed, ("  ", ""), (counted(len(diff.files), "file"), "muted"))
-
-
-def _no_changes(diff: Diff, shown: Shown) -> Sequence[Line]:
-    if diff.files:
-        return ()
-    said = "nothing has changed since then" if shown.against == "now" else "both have the same files"
-    return (), ((f"  {said}", "muted"),)
