@@ -30,7 +30,7 @@ from fleet_tui.tui.review.timeline_panel import TimelinePanel
 from fleet_tui.tui.review.timeline_rows import NOW, TimelineRow, clock, rows_of
 from fleet_tui.tui.review.timeline_words import (
     NO_CHECKPOINTS,
-    Comparison,
+    ComparedStates,
     counts_of,
     name_of,
     without_changes,
@@ -65,11 +65,11 @@ class TimelineScreen(ErrorBoundary, Screen[None]):
         self._place = 0
         self._marked: tuple[int, ...] = ()
         """The numbers of marked rows, at most two."""
-        self._pair: Comparison | None = None
+        self._pair: ComparedStates | None = None
         """Two checkpoints that were chosen; None follows the selection."""
         self._against_start = False
-        self._known: dict[tuple[Comparison, object], tuple[Diff, tuple[FileDiff, ...]]] = {}
-        self._drawn: Comparison | None = None
+        self._known: dict[tuple[ComparedStates, object], tuple[Diff, tuple[FileDiff, ...]]] = {}
+        self._drawn: ComparedStates | None = None
         """What the lines on the right are of."""
         self._failure: FleetError | None = None
 
@@ -150,21 +150,21 @@ class TimelineScreen(ErrorBoundary, Screen[None]):
         return next((one for one in found if one.number == number), None)
 
     @property
-    def shown(self) -> Comparison | None:
+    def shown(self) -> ComparedStates | None:
         """What the right side is about."""
         row = self.row
         if self._pair is not None or row is None:
             return self._pair
         if row.number == NOW:
             start = 0 if self._against_start else self._newest()
-            return Comparison(start, "now")
-        return Comparison(row.number, "base" if self._against_start else "")
+            return ComparedStates(start, "now")
+        return ComparedStates(row.number, "base" if self._against_start else "")
 
     def _newest(self) -> int:
         found = self.timeline.checkpoints if self.timeline is not None else ()
         return found[-1].number if found else 0
 
-    def _key(self, shown: Comparison) -> tuple[Comparison, object]:
+    def _key(self, shown: ComparedStates) -> tuple[ComparedStates, object]:
         """Checkpoints do not change; the files now do."""
         now = self.timeline.now if self.timeline is not None else None
         return shown, (now.new if now is not None and shown.against == "now" else None)
@@ -228,7 +228,7 @@ class TimelineScreen(ErrorBoundary, Screen[None]):
         self._drawn = shown if known is not None else None
         frame.foot(self._notice(), (("restoring saves what is there first", "muted"),))
 
-    def _title(self, shown: Comparison) -> tuple[Line, Line]:
+    def _title(self, shown: ComparedStates) -> tuple[Line, Line]:
         one = self._by_number(shown.number)
         name = name_of(one) if one is not None else ""
         if shown.against == "now":
@@ -239,7 +239,7 @@ class TimelineScreen(ErrorBoundary, Screen[None]):
             (f"  {when}, against {other}" if other else f"  {when}", "muted"),
         )
 
-    def _compared_with(self, shown: Comparison) -> str:
+    def _compared_with(self, shown: ComparedStates) -> str:
         found = [
             one for one in (self.timeline.checkpoints if self.timeline else ()) if one.number < shown.number
         ]
@@ -309,9 +309,9 @@ class TimelineScreen(ErrorBoundary, Screen[None]):
             self.notify("mark two with space first", timeout=3)
             return
         if NOW in self._marked:
-            self._pair = Comparison(max(self._marked), "now")
+            self._pair = ComparedStates(max(self._marked), "now")
         else:
-            self._pair = Comparison(max(self._marked), str(min(self._marked)))
+            self._pair = ComparedStates(max(self._marked), str(min(self._marked)))
         self._marked = ()
         self._draw()
         self._around.start(self._read_shown())

@@ -20,7 +20,7 @@ NO_CHECKPOINTS: tuple[Line, ...] = (
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class ComparedStates:
     """What the right side compares: a checkpoint with another one, the start, or its files now."""
 
     number: int
@@ -38,7 +38,7 @@ def counts_of(diff: Diff) -> Line:
     return (*added, *removed, ("  ", ""), (counted(len(diff.files), "file"), "muted"))
 
 
-def without_changes(diff: Diff, shown: Comparison) -> Sequence[Line]:
+def without_changes(diff: Diff, shown: ComparedStates) -> Sequence[Line]:
     if diff.files:
         return ()
     said = "nothing has changed since then" if shown.against == "now" else "both have the same files"
