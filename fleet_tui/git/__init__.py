@@ -25,6 +25,7 @@ if TYPE_CHECKING:
         in_the_way,
         operation_in_progress,
         save_checkpoint,
+        subject_of,
         tree_of,
     )
     from fleet_tui.git.conflicts import conflicting_files
@@ -148,7 +149,7 @@ MODULES = {
     "archive": "archive_of archives",
     "branch_to_land_on": "BaseBranch base_branch base_stamp",
     "changes": "ChangeKind DiffStat FileChange diff_stat ignored status",
-    "checkpoints": "BroughtFiles CheckpointCommit bring_files checkpoint_commits drop_checkpoints files_tree head_of in_the_way operation_in_progress save_checkpoint tree_of",
+    "checkpoints": "BroughtFiles CheckpointCommit bring_files checkpoint_commits drop_checkpoints files_tree head_of in_the_way operation_in_progress save_checkpoint subject_of tree_of",
     "conflicts": "conflicting_files",
     "contained": "Containment containment has_own_commits is_between",
     "creation": "WorktreePlan add plan plan_many",

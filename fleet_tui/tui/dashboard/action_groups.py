@@ -88,7 +88,10 @@ class ActionGroups:
         outside = ExternalPrograms(display, self.typing.stop_if_typing)
         kept = DraftKeeper(display, drafts)
         self.agent = AgentActions(view, display, requests, outside, kept)
-        self.review = ReviewActions(view, display, requests, outside, kept)
+        self.review = ReviewActions(
+            view, display, requests, outside, kept,
+            fork=lambda agent, number: self.start.fork_checkpoint(agent, number),
+        )  # fmt: skip
         self.fleet = FleetActions(view, display, requests, outside)
         self.start = StartActions(view, display, requests, trust, prompts, kept)
         self.end = EndActions(view, display, requests, trust, self.start.select_when_listed)
