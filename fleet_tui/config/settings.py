@@ -195,6 +195,14 @@ class Config:
         "Nice value of agents' programs, so that they yield to other work: 0 (as important) to 19",
         HIGHER,
     )
+    pr_draft: bool = _key("land.pr_draft", BOOLEAN, False, "Open pull requests as drafts")
+    pr_rounds: int = _key(
+        "land.pr_rounds",
+        COUNT,
+        3,
+        "How many times the failed checks of a pull request go back to its agent",
+        LOWER,
+    )
     check: str = _key(
         "land.check", STRING, "", "A shell command that checks an agent's work, such as make test", CHECK
     )

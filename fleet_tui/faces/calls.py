@@ -75,6 +75,8 @@ _STATE = "the dashboard reads it from its state"
 _OWN_FILE = "the dashboard opens no configuration file"
 _PART = "the command that needs it calls it, it has no command of its own"
 
+_LANDS = "landing with the strategy pr does it"
+
 VERBS: tuple[Verb, ...] = (
     # Starting.
     Verb("create", {"cli": Offer("create", names={**_LAUNCH, "name": "branch"}), "dashboard": Offer("new")}, remote=True),
@@ -249,6 +251,15 @@ VERBS: tuple[Verb, ...] = (
             ),
     Verb("checkpoints.rename", {"cli": Offer("checkpoint --rename", names={**_NAME, "number": "rename"}), "dashboard": "the timeline does it"}),
     Verb("checkpoints.prune", {"cli": "limits apply by themselves", "dashboard": "limits apply by themselves"}),
+    # Pull requests.
+    Verb(
+        "pull_requests.open",
+        {"cli": _LANDS, "dashboard": _LANDS},
+    ),
+    Verb("pull_requests.of", {"cli": Offer("list", names={"agents": "everywhere"}), "dashboard": _LIVE}, reads=True),
+    Verb("pull_requests.refresh", {"cli": _LANDS, "dashboard": _LIVE}),
+    Verb("pull_requests.watch", {"cli": _LANDS, "dashboard": "it follows open pull requests by itself"}),
+    Verb("pull_requests.merged_elsewhere", {"cli": Offer("doctor", left_out={"agents": "it examines those of the project", "base": "it is the branch that is checked out"}), "dashboard": "fleet doctor shows them"}, reads=True),
     # The trash.
     Verb("trash.agents", {"cli": Offer("trash"), "dashboard": "undo restores the last kill"}, reads=True),
     Verb("trash.find", {"cli": Offer("undo", names={"name": "agent"}), "dashboard": _CHOSEN}, reads=True),
@@ -330,6 +341,7 @@ PLUMBING: Mapping[str, str] = {
     "prompts.send": "part of prompts.deliver",
     "prompts.broadcast": "part of prompts.deliver",
     "prompts.receipts": "part of prompts.queue",
+    "pull_requests.findings": "part of examine",
     "trash.over_limit": "part of warnings_after_kill",
     "settings.edit_commands": "names the remedies of settings.validate",
     "wait_for_setup": "part of commands that start agents; the dashboard's list shows each agent's setup",

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from fleet_tui.fleet.profiles import ProfileVerbs
     from fleet_tui.fleet.project_info import ProjectInfo
     from fleet_tui.fleet.prompts import PromptVerbs
+    from fleet_tui.fleet.pull_requests import PullRequestVerbs
     from fleet_tui.fleet.review import ReviewVerbs
     from fleet_tui.fleet.settings import SettingsVerbs
     from fleet_tui.fleet.trash import TrashVerbs
@@ -108,6 +109,12 @@ class Fleet(FleetReader):
         from fleet_tui.fleet.review import ReviewVerbs
 
         return ReviewVerbs(self)
+
+    @functools.cached_property
+    def pull_requests(self) -> PullRequestVerbs:
+        from fleet_tui.fleet.pull_requests import PullRequestVerbs
+
+        return PullRequestVerbs(self)
 
     @functools.cached_property
     def checks(self) -> CheckVerbs:
@@ -464,7 +471,8 @@ class Fleet(FleetReader):
         from fleet_tui.lifecycle import doctor
 
         project = self.project()
-        return doctor.examine(self.store, Path(project) if project else None)
+        found = doctor.examine(self.store, Path(project) if project else None)
+        return [*found, *self.pull_requests.findings()]
 
     @staticmethod
     def rebuild() -> list[str]:
@@ -488,7 +496,7 @@ class Fleet(FleetReader):
 
     @staticmethod
     def newest_version() -> str:
-        """The newest version in the user's package index: the only verb that uses the network."""
+        """The newest version in the user's package index. Only this and pull requests use the network."""
         from fleet_tui.fleet import installation
 
         return installation.newest_version()

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
         tree_of,
     )
     from fleet_tui.git.conflicts import conflicting_files
+    from fleet_tui.git.contained import Containment, containment, has_own_commits, is_between
     from fleet_tui.git.creation import WorktreePlan, add, plan, plan_many
     from fleet_tui.git.diffs import changed_files, commit_count, commit_of, fork_point, patch, stat_text
     from fleet_tui.git.emptying import (
@@ -52,6 +53,14 @@ if TYPE_CHECKING:
     from fleet_tui.git.overlap import touched_files
     from fleet_tui.git.plain import GitPlaces, place_at, place_of, run_plain
     from fleet_tui.git.program import GitCancelled, GitFailed
+    from fleet_tui.git.pushing import Pushed, push
+    from fleet_tui.git.remotes import (
+        PushPlan,
+        RemoteAddress,
+        push_plan,
+        remote_counterpart,
+        without_credentials,
+    )
     from fleet_tui.git.repository import (
         Repository,
         Worktree,
@@ -97,31 +106,30 @@ MODULES = {
     "archive": "archive_of archives",
     "branch_to_land_on": "BaseBranch base_branch",
     "changes": "ChangeKind DiffStat FileChange diff_stat ignored status",
-    "checkpoints": (
-        "BroughtFiles CheckpointCommit bring_files checkpoint_commits drop_checkpoints files_tree head_of in_the_way "
-        "operation_in_progress save_checkpoint tree_of"
-    ),
+    "checkpoints": "BroughtFiles CheckpointCommit bring_files checkpoint_commits drop_checkpoints files_tree head_of in_the_way operation_in_progress save_checkpoint tree_of",
     "conflicts": "conflicting_files",
+    "contained": "Containment containment has_own_commits is_between",
     "creation": "WorktreePlan add plan plan_many",
     "diffs": "changed_files commit_count commit_of fork_point patch stat_text",
-    "emptying": "trash_contents empty_trashed how_to_restore is_half_deleted saved_refs",
+    "emptying": "empty_trashed how_to_restore is_half_deleted saved_refs trash_contents",
     "entries": "WorktreeChanged link_problem link_problems lock relink remove_tree unlock",
     "hunks": "blob_text file_diff file_text",
     "ignore_patterns": "IgnorePattern",
     "merging": "MergeResult OLD_GIT can_merge_in_memory merge_pairs",
     "overlap": "touched_files",
     "plain": "GitPlaces place_at place_of run_plain",
-    "program": "GitFailed GitCancelled",
-    "repository": "Repository Worktree ensure_repository branch_names discover init moved_to prune repair worktrees",
+    "program": "GitCancelled GitFailed",
+    "pushing": "Pushed push",
+    "remotes": "PushPlan RemoteAddress push_plan remote_counterpart without_credentials",
+    "repository": "Repository Worktree branch_names discover ensure_repository init moved_to prune repair worktrees",
     "rollback": "roll_back_add",
     "scratch": "ScratchObjects scratch_objects",
     "snapshot": "Snapshot take_snapshot",
-    "spares": "bring_spare checkout_problem checkout_settings claim_spare forget_spare_target is_spare_clean "
-    "is_spare_in_use make_spare release_spare settle_spare spare_entries spare_target",
+    "spares": "bring_spare checkout_problem checkout_settings claim_spare forget_spare_target is_spare_clean is_spare_in_use make_spare release_spare settle_spare spare_entries spare_target",
     "startpoints": "start_point start_points tree_size",
     "trash": "RestoredWorktree from_trash to_trash",
     "trash_records": "TrashedWorktree find_trashed place_in_trash restore_record trashed",
-    "unused_branches": "restore_branch idle_branches set_branch_aside",
+    "unused_branches": "idle_branches restore_branch set_branch_aside",
     "user_settings": "user_setting",
 }
 """Where each name is, as type checkers read it above; a test holds the two together."""

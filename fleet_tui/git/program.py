@@ -1,7 +1,8 @@
 """Run the git program: its environment, its safe options, decoding, retries and error messages.
 
 `run` is safe by default: git runs no hook, no file watcher, no pager and no transport, whatever is configured.
-`trusted=True` lets git do all that the user's own git would do, and is only for creating a worktree or a repository.
+`trusted=True` lets git do all that the user's own git would do, and is only for what the user asks for: creating a worktree or
+a repository.
 Commands that read the files of a work tree also need `plain`, because no option turns filters off.
 No git command is chosen here. docs/decisions/0015-what-we-run-where.md has the reasons.
 """
@@ -98,7 +99,7 @@ def run(
     `is_unwanted` is polled, and git is ended once it returns True. Raises GitFailed on a timeout, unless `trusted`.
     """
     options = () if trusted else SAFE_OPTIONS
-    environment = (_trusted_environment() if trusted else safe_environment()) | dict(variables or {})
+    environment = (trusted_environment() if trusted else safe_environment()) | dict(variables or {})
     command = ["git", "-C", str(where), *options, *arguments]
     if trusted:
         return start(command, environment, stdin=stdin, keep_open=keep_open, is_unwanted=is_unwanted)
@@ -107,7 +108,8 @@ def run(
     )
 
 
-def _trusted_environment() -> dict[str, str]:
+def trusted_environment() -> dict[str, str]:
+    """The caller's environment without the variables that name a repository."""
     kept = {key: value for key, value in os.environ.items() if key not in _LOCATION_VARIABLES}
     return kept | {"LC_ALL": "C", "GIT_TERMINAL_PROMPT": "0", "GIT_OPTIONAL_LOCKS": "0"}
 

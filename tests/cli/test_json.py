@@ -17,6 +17,7 @@ from fleet_tui import paths
 from fleet_tui.cli.group import cli as group
 from fleet_tui.fleet import Fleet
 from fleet_tui.permissions.decision_log import LoggedDecision
+from fleet_tui.work import PullRequest
 from tests.agent_pool import AgentPool, fleet, module_pool, pool
 from tests.cli.commands import Cli, all_commands, cli
 from tests.conftest import git
@@ -202,14 +203,23 @@ OTHER_COMMANDS = (
 CHECKED = (*AGENT_COMMANDS, *TALK_COMMANDS, *OTHER_COMMANDS)
 
 
-def test_commands_that_change_agents_print_agents(ask: JsonCli, cli: Cli, pool: AgentPool) -> None:
+def test_commands_that_change_agents_print_agents(
+    ask: JsonCli, cli: Cli, fleet: Fleet, pool: AgentPool
+) -> None:
     made = ask("create", "js-one", "-a", "minting", "-p", "do it")
     assert (made["name"], made["prompt"], made["status"] != "failed") == ("js-one", "do it", True)
     batch = ask("fanout", "2", "js", "-p", "x")
     assert [one["name"] for one in batch] == ["js-A", "js-B"]
     assert len({one["batch"] for one in batch}) == 1
     assert [one["prompt"] for one in ask("multi", "js-m:exec cat", "-a", "shell")] == ["exec cat"]
-    assert {"js-one", "js-A", "js-m"} <= {one["name"] for one in ask("list")}
+    with fleet.store.transaction():
+        fleet.store.pull_requests.put(
+            PullRequest(made["id"], "https://host/1", 1, "open", "running", "", 0, 5.0)
+        )
+    listed = {one["name"]: one["pull_request"] for one in ask("list")}
+    assert {"js-one", "js-A", "js-m"} <= listed.keys()
+    assert (listed["js-one"]["checks"], listed["js-one"]["seen_at"]) == ("running", "1970-01-01T00:00:05Z")
+    assert listed["js-m"] is None
     assert ask("fork", "js-one", "js-two")["base"]
     assert [one["status"] for one in ask("stop", "js-one")] == ["stopped"]
     assert ask("revive", "js-one")["run"] == 2

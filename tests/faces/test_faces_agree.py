@@ -40,6 +40,7 @@ FAMILIES = (
     "profiles",
     "review",
     "comparison",
+    "pull_requests",
     "conflicts",
     "checks",
     "checkpoints",
