@@ -104,6 +104,7 @@ ACTIONS: tuple[Action, ...] = (
     _list("restart", "end.restart", "R", "restart", "restart from first prompt", "Agent"),
     _list("fork", "start.fork", "F", "fork", "fork the conversation", "Agent"),
     _list("undo", "end.undo", "u", "undo", "undo the last kill", "Agent", is_global=True),
+    _list("compare", "compare.compare", "c", "compare", "compare batch or marked", "Work"),
     _list("attach", "agent.attach", "A", "attach", "attach in full terminal", "Work"),
     _list("logs", "agent.logs", "L", "logs", "read and search the log", "Work"),
     _list("shell", "agent.shell", "t", "shell", "shell in the worktree", "Work"),

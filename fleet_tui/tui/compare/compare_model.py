@@ -101,7 +101,8 @@ class CompareModel:
         return [
             one.id
             for one in self.compared
-            if not (one.problem or one.is_working or one.is_check_current or one.is_empty) and one.id not in running
+            if not (one.problem or one.is_working or one.is_check_current or one.is_empty)
+            and one.id not in running
         ]
 
     # ── what the user does ──────────────────────────────────────────────────────────────────────────────────────

@@ -31,19 +31,22 @@ KEYS: tuple[CompareKey, ...] = (
     _key("k up", "step(-1)", "", "Move"),
     _key("g home", "edge(-1)", "first, last agent", "Move", shown="g G"),
     _key("G end", "edge(1)", "", "Move"),
-    _key("space s", "mark", "mark two agents", "Look", "mark two"),
     _key("d enter", "diff", "review what it changed", "Look", "diff"),
-    _key("=", "diff_of_two", "diff of the two marked", "Look", "diff of two"),
+    _key("m", "land", "land its work", "Finish", "land {}"),
+    _key("K", "keep", "keep it, trash the rest", "Finish", "keep {}, trash the rest"),
     _key("r", "check", "run the checks again", "Check", "run checks again"),
     _key("L", "output", "output of its check", "Check", "output"),
     _key("x", "cancel", "cancel running checks", "Check"),
-    _key("m", "land", "land its work", "Finish", "land {}"),
-    _key("K", "keep", "keep it, trash the rest", "Finish", "keep {}, trash the rest"),
+    _key("space s", "mark", "mark two agents", "Look", "mark two"),
+    _key("=", "diff_of_two", "diff of the two marked", "Look", "diff of two"),
     _key("o", "order", "next order", "Look", "order"),
     _key("tab", "side", "reasons or files (narrow)", "Look"),
     _key("escape q", "leave", "back to the list", "Move", "back", "esc"),
     _key("?", "help", "these keys", "Look"),
 )
+"""In the order of the footer."""
+_SHORT = {"keep {}, trash the rest": "keep {}", "run checks again": "checks"}
+"""Labels for a narrow footer."""
 
 
 def bound() -> list[tuple[str, str, str]]:
@@ -51,12 +54,14 @@ def bound() -> list[tuple[str, str, str]]:
     return [(event_key(chord), one.action, one.says) for one in KEYS for chord in one.chords]
 
 
-def footer_keys(name: str) -> list[FooterKey]:
+def footer_keys(name: str, *, is_narrow: bool) -> list[FooterKey]:
     """The entries of the footer for the selected agent, by importance."""
+
+    def label(one: CompareKey) -> str:
+        return (_SHORT.get(one.label, one.label) if is_narrow else one.label).replace("{}", name)
+
     return [
-        FooterKey(one.shown or show(one.chords[0]), one.label.format(name), (one.chords[0],))
-        for one in KEYS
-        if one.label
+        FooterKey(one.shown or show(one.chords[0]), label(one), (one.chords[0],)) for one in KEYS if one.label
     ]
 
 

@@ -34,8 +34,16 @@ def reasons(found: Comparison, one: ComparedAgent, width: int) -> list[Line]:
         return [((" ✗ ", "error"), (clean(one.problem), ""))]
     fact = min(FACT, max(12, width // 2))
     for ground in rank.grounds:
-        mark = (" ✓ ", "success") if ground.is_better else (" ! ", "error")
-        lines.append((mark, *fit(((clean(ground.fact), ""),), fact), ("  ", ""), (clean(ground.others), "muted")))
+        mark = (
+            (" ✓ ", "success")
+            if ground.is_better
+            else (" ✗ ", "error")
+            if ground.is_bad
+            else (" · ", "muted")
+        )
+        lines.append(
+            (mark, *fit(((clean(ground.fact), ""),), fact), ("  ", ""), (clean(ground.others), "muted"))
+        )
     if one.is_empty:
         lines.append(((" – ", "muted"), ("it has changed nothing", "")))
     if rank.decided:

@@ -13,8 +13,8 @@ from textual.message import Message
 from fleet_tui.comparison import ComparedAgent, Comparison
 from fleet_tui.faces.check_wording import CHECK_LOOKS, check_time, check_words
 from fleet_tui.fast_dataclasses import dataclass
-from fleet_tui.quantities import clock, counted, dollars
-from fleet_tui.tui.widgets.lines import Line, LineView, clean, column, fit, length
+from fleet_tui.quantities import clock, dollars
+from fleet_tui.tui.widgets.lines import Line, LineView, clean, fit, length
 
 GAP = 2
 MARGIN = 6
@@ -49,9 +49,8 @@ def table(found: Comparison, look: TableLook, width: int, height: int) -> list[R
     agents = found.agents
     columns = _columns(found, look)
     widths = _widths(columns, width)
-    bar = width - MARGIN - sum(widths.values()) - GAP * len(widths) - 1
-    bar = min(bar, BAR_MOST) if bar >= BAR_LEAST else 0
-    head = _joined({name: ((name, "muted"),) for name in widths}, widths, bar, ())
+    room = max(0, width - MARGIN - sum(widths.values()) - GAP * (len(widths) - 1) - 1)
+    head = _joined({name: ((name, "muted"),) for name in widths}, widths, room, ())
     rows: list[Row] = [(((" " * (MARGIN - 3), ""), ("#  ", "muted"), *head), "")]
     is_roomy = height >= len(agents) * 3 + 2
     has_reasons = height >= len(agents) * 2 + 1
@@ -60,7 +59,7 @@ def table(found: Comparison, look: TableLook, width: int, height: int) -> list[R
     most = max((one.size for one in agents), default=0)
     for place, one in enumerate(agents):
         cells = {name: cells[place] for name, cells in columns.items()}
-        line = _joined(cells, widths, bar, _bar(one, most, bar))
+        line = _joined(cells, widths, room, _bar(one, most, min(room - GAP, BAR_MOST)))
         is_selected = one.id == look.selected
         rows.append((_row(found.ranks[one.id].place, line, one, look, width), one.id))
         if has_reasons or is_selected:
@@ -139,13 +138,19 @@ def _widths(columns: dict[str, list[Line]], width: int) -> dict[str, int]:
     return widths
 
 
-def _joined(cells: dict[str, Line], widths: dict[str, int], bar: int, drawn: Line) -> Line:
-    """The cells in their columns; the bar stands behind the diff."""
+def _joined(cells: dict[str, Line], widths: dict[str, int], room: int, drawn: Line) -> Line:
+    """The cells in their columns. Of the room that is left, the bar behind the diff takes as much as it may have, and
+    the rest keeps cost and time on the right."""
+    bar = min(room - GAP, BAR_MOST) if room - GAP >= BAR_LEAST else 0
+    rest = room - (bar + GAP if bar else 0)
     line: list[tuple[str, str]] = []
     for name, size in widths.items():
-        line += [*fit(cells[name], size, right=name in RIGHT), (" " * GAP, "")]
+        if name in ("cost", "time") and rest:
+            line.append((" " * rest, ""))
+            rest = 0
+        line += [*(((" " * GAP, ""),) if line else ()), *fit(cells[name], size, right=name in RIGHT)]
         if name == "diff" and bar:
-            line += [*column(drawn, bar), (" " * GAP, "")]
+            line += [(" " * GAP, ""), *fit(drawn, bar)]
     return tuple(line)
 
 
@@ -171,10 +176,9 @@ def _diff(one: ComparedAgent) -> Line:
 
 def _bar(one: ComparedAgent, most: int, width: int) -> Line:
     """Lines added and removed; all bars share one scale."""
-    room = width - 1
-    if not most or room < 1 or not one.size:
+    if not most or width < BAR_LEAST or not one.size:
         return ()
-    cells = max(1, round(one.size / most * room))
+    cells = max(1, round(one.size / most * width))
     added = round(one.added / one.size * cells)
     return (("■" * added, "success"), ("■" * (cells - added), "error"))
 
@@ -231,5 +235,3 @@ class RankingTable(LineView):
         agent = self._rows[event.y][1] if event.y < len(self._rows) else ""
         if agent:
             self.post_message(self.Clicked(agent))
-
-

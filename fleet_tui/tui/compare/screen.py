@@ -90,7 +90,7 @@ class CompareScreen(ErrorBoundary, Screen[None]):
         is_small = width < NARROW or height < LOW
         self.set_class(is_small, "-small")
         count = len(self.model.compared) or len(self.model.ids)
-        rows = count * 3 + 2 if height >= count * 3 + 24 else count * 2 + 1
+        rows = count * 3 + 2 if height >= count * 3 + 29 else count * 2 + 1
         self.query_one("#ranking").styles.height = min(rows, height - (9 if is_small else 14)) + 2
 
     # ── reading ─────────────────────────────────────────────────────────────────────────────────────────────────
@@ -142,7 +142,11 @@ class CompareScreen(ErrorBoundary, Screen[None]):
         if found is not None and current is not None:
             self._draw_panels(found, current)
         name = clean(current.label) if current is not None else "it"
-        self.query_one(Footer).show_list(footer_keys(name), FooterKey("?", "help", ("?",)), chip="COMPARE")
+        self.query_one(Footer).show_list(
+            footer_keys(name, is_narrow=self.size.width < NARROW),
+            FooterKey("?", "help", ("?",)),
+            chip="COMPARE",
+        )
 
     def _draw_header(self) -> None:
         found = self.model.found
@@ -150,7 +154,11 @@ class CompareScreen(ErrorBoundary, Screen[None]):
             self.query_one(CompareHeader).show(((counted(len(self.model.ids), "agent"), "muted"),), ())
             return
         said = f"  {counted(len(found.agents), 'agent')}{', one prompt' if found.prompt else ''}"
-        left: Line = ((clean(found.batch) or "agents", "bold"), (said, "muted"), (f"  onto {clean(found.base)}", "muted"))
+        left: Line = (
+            (clean(found.batch) or "agents", "bold"),
+            (said, "muted"),
+            (f"  onto {clean(found.base)}", "muted"),
+        )
         total = sum(one.cost or 0.0 for one in found.agents)
         longest = max((one.seconds for one in found.agents), default=0.0)
         spent: Line = ((dollars(total), ""), (" spent   ", "muted")) if total else ()
@@ -285,9 +293,7 @@ class CompareScreen(ErrorBoundary, Screen[None]):
         if agent is None or not others:
             return
         names = ", ".join(clean(one.name) for one in others[:5]) + (" …" if len(others) > 5 else "")
-        question = (
-            f"Keep {clean(agent.name)} and move {names} to the trash? Their branches stay, and u brings them back."
-        )
+        question = f"Keep {clean(agent.name)} and move {names} to the trash? Their branches stay, and u brings them back."
 
         def keep(is_sure: bool | None) -> None:
             if is_sure:

@@ -12,9 +12,11 @@ from textual.screen import Screen
 from textual.widget import Widget
 
 from fleet_tui.faces.form_drafts import FormDrafts
+from fleet_tui.models import Agent
 from fleet_tui.tui.actions import ACTIONS
 from fleet_tui.tui.dashboard.agent_actions import AgentActions
 from fleet_tui.tui.dashboard.away_actions import AwayActions
+from fleet_tui.tui.dashboard.compare_actions import CompareActions
 from fleet_tui.tui.dashboard.display import Display
 from fleet_tui.tui.dashboard.draft_keeper import DraftKeeper
 from fleet_tui.tui.dashboard.end_actions import EndActions
@@ -86,6 +88,7 @@ class ActionGroups:
         outside = ExternalPrograms(display, self.typing.stop_if_typing)
         kept = DraftKeeper(display, drafts)
         self.agent = AgentActions(view, display, requests, outside, kept)
+        self.compare = CompareActions(view, display, requests, review=self._review, land=self._land)
         self.fleet = FleetActions(view, display, requests, outside)
         self.start = StartActions(view, display, requests, trust, prompts, kept)
         self.end = EndActions(view, display, requests, trust, self.start.select_when_listed)
@@ -112,9 +115,19 @@ class ActionGroups:
             "end": self.end,
             "prompts": self.prompts,
             "agent": self.agent,
+            "compare": self.compare,
             "fleet": self.fleet,
         }
         return bind(ACTIONS, groups)
+
+    # ── where a comparison leads to ─────────────────────────────────────────────────────────────────────────────
+
+    def _review(self, agent: Agent, against: str) -> None:
+        of_two = f" --against {against}" if against else ""
+        self._display.notify(f"fleet diff {agent.name}{of_two}", title="in a terminal")
+
+    def _land(self, agent: Agent) -> None:
+        self._display.notify(f"fleet land {agent.name}", title="in a terminal")
 
     # ── what groups need of the widgets ─────────────────────────────────────────────────────────────────────────
 

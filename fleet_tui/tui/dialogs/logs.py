@@ -94,7 +94,9 @@ class LogScreen(ErrorBoundary, Screen[None]):
     def _entitle(self) -> None:
         view = self.query_one(LogView)
         right: Line = ((f"{view.place}  ", "muted"), ("following" if view.is_at_end else "paused", "muted"))
-        self.query_one(Frame).title(((clean(self._agent.name), "bold foreground"), (f"  {self._what}", "muted")), right)
+        self.query_one(Frame).title(
+            ((clean(self._agent.name), "bold foreground"), (f"  {self._what}", "muted")), right
+        )
 
     def action_leave(self) -> None:
         if self.focused is not None:
