@@ -210,6 +210,7 @@ VERBS: tuple[Verb, ...] = (
         reads=True,
     ),
     Verb("conflicts.overlaps", {"cli": "fleet conflicts shows them with the conflicts", "dashboard": _LIVE}, reads=True),
+    Verb("conflicts.moved_projects", {"cli": "a command looks once", "dashboard": _LIVE}, reads=True),
     Verb("conflicts.details", {"cli": Offer("conflicts", names={"conflict": "patterns"}), "dashboard": _LIVE}, reads=True),
     # Checks.
     Verb(
@@ -385,6 +386,7 @@ DASHBOARD_ALONE: Mapping[str, tuple[str, ...]] = {
         "fold", "unfold", "filter", "zoom", "layout", "pin", "narrower", "wider", "order", "theme", "leader-zoom",
         "leader-side",
     ),
+    "compares two agents, as fleet diff --against does": ("diff-of-two",),
     "reads a pane's past": ("look-back", "look-on", "copy-mode", "leader-copy"),
     "copies what the list shows": ("copy-path", "copy-branch"),
     "gives the terminal to another program": ("shell", "editor", "leader-shell"),

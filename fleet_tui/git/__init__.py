@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from fleet_tui.git.archive import archive_of, archives
-    from fleet_tui.git.branch_to_land_on import BaseBranch, base_branch
+    from fleet_tui.git.branch_to_land_on import BaseBranch, base_branch, base_stamp
     from fleet_tui.git.changes import ChangeKind, DiffStat, FileChange, diff_stat, ignored, status
     from fleet_tui.git.checkpoints import (
         BroughtFiles,
@@ -104,7 +104,7 @@ if TYPE_CHECKING:
 
 MODULES = {
     "archive": "archive_of archives",
-    "branch_to_land_on": "BaseBranch base_branch",
+    "branch_to_land_on": "BaseBranch base_branch base_stamp",
     "changes": "ChangeKind DiffStat FileChange diff_stat ignored status",
     "checkpoints": "BroughtFiles CheckpointCommit bring_files checkpoint_commits drop_checkpoints files_tree head_of in_the_way operation_in_progress save_checkpoint tree_of",
     "conflicts": "conflicting_files",

@@ -98,6 +98,7 @@ ACTIONS: tuple[Action, ...] = (
     _list("prompt", "prompts.prompt", "p", "prompt", "prompt it or all marked", "Agent", 4),
     _list("queue", "prompts.queue", "P", "prompts", "prompts sent and queued", "Agent"),
     _list("why", "agent.why", "e", "why", "why this status", "Agent"),
+    _list("diff-of-two", "conflicts.diff", "=", "compare", "diff with what it conflicts with", "Agent"),
     _list("stop", "end.stop", "x", "stop", "stop (press twice)", "Agent", 7),
     _list("kill", "end.kill", "X", "kill", "kill (twice), to trash", "Agent"),
     _list("revive", "end.revive", "v", "revive", "resume the conversation", "Agent"),

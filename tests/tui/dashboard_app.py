@@ -161,11 +161,12 @@ def run_dashboard(
     size: tuple[int, int] = (120, 40),
     keymap: Keymap | None = None,
     place: ProjectInfo = fleet_states.PLACE,
+    live: LiveData = fleet_states.LIVE,
 ) -> None:
     """Run the steps of a test on a dashboard of this size."""
 
     async def run() -> None:
-        app = StageApp(state, keymap=keymap, place=place)
+        app = StageApp(state, keymap=keymap, place=place, live=live)
         async with app.run_test(size=size, notifications=True):
             keyboard = Keyboard(app)
             await keyboard.pause()

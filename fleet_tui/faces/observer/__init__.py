@@ -15,7 +15,9 @@ from pathlib import Path
 
 from fleet_tui import paths
 from fleet_tui.errors import FleetError, HolderGone, NotFound, StoreError
-from fleet_tui.faces.live import LiveData
+from fleet_tui.faces.conflict_wording import marks
+from fleet_tui.faces.live import ConflictDetails, LiveData
+from fleet_tui.faces.observer.conflict_watch import ConflictWatch
 from fleet_tui.faces.observer.diff_counts import DiffCounts
 from fleet_tui.faces.observer.holder_lines import HolderLines, last_words
 from fleet_tui.faces.observer.output_rates import OutputRates
@@ -50,6 +52,7 @@ class Observer:
         self._spending = SpendingWatch(self._open_fleet)
         self._request_watch = RequestWatch(self._open_fleet)
         self._requests: Mapping[str, PullRequest] = {}
+        self._conflicts = ConflictWatch(self._open_fleet)
         self._sampler = Sampler()
         self._rates = OutputRates(self._run_folder)
         self._usage: Mapping[str, Usage] = {}
@@ -80,6 +83,7 @@ class Observer:
         threading.Thread(target=self._diffs.run, daemon=True).start()
         threading.Thread(target=self._spending.run, daemon=True).start()
         threading.Thread(target=self._request_watch.run, daemon=True).start()
+        threading.Thread(target=self._conflicts.run, daemon=True).start()
         while not fleet.is_store_replaced():
             now = time.monotonic()
             try:
@@ -94,6 +98,9 @@ class Observer:
             if now >= self._diffs_at:
                 self._diffs_at = now + ASK_DIFFS_SECONDS
                 self._diffs.ask(self._state.agents, self._lines.active, now, self._selected)
+                self._conflicts.ask(
+                    self._state.agents, self._lines.active, self._diffs.counts, now, self._selected
+                )
             self._spending.ask(self._state.agents, self._lines.active, now)
             self._request_watch.ask(self._state.agents, self._requests, now)
             self._report()
@@ -182,6 +189,7 @@ class Observer:
         return found.at if found is not None else 0.0
 
     def _report(self) -> None:
+        conflicts, details = self._conflicts.conflicts(self._state.agents), self._conflicts.details
         live = LiveData(
             {agent: self._shown(agent, used) for agent, used in self._usage.items()},
             dict(self._lines.lines),
@@ -196,6 +204,9 @@ class Observer:
             self._diffs.ahead.get(self._selected),
             dict(self._diffs.problems),
             self._requests,
+            conflicts,
+            marks(self._state.agents, conflicts) if conflicts else {},
+            details if details.agent == self._selected else ConflictDetails(),
         )
         if live != self._last:
             self._last = live

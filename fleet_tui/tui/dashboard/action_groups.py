@@ -17,6 +17,7 @@ from fleet_tui.tui.actions import ACTIONS
 from fleet_tui.tui.dashboard.agent_actions import AgentActions
 from fleet_tui.tui.dashboard.away_actions import AwayActions
 from fleet_tui.tui.dashboard.compare_actions import CompareActions
+from fleet_tui.tui.dashboard.conflict_actions import ConflictActions
 from fleet_tui.tui.dashboard.display import Display
 from fleet_tui.tui.dashboard.draft_keeper import DraftKeeper
 from fleet_tui.tui.dashboard.end_actions import EndActions
@@ -103,6 +104,8 @@ class ActionGroups:
             beside_selected=self._beside_selected,
         )
 
+        self.conflicts = ConflictActions(view, display)
+
     def handlers(self) -> dict[str, Handler]:
         """The method of every action of the table; raises MissingHandler for a row without one."""
         groups = {
@@ -114,6 +117,7 @@ class ActionGroups:
             "start": self.start,
             "end": self.end,
             "prompts": self.prompts,
+            "conflicts": self.conflicts,
             "agent": self.agent,
             "compare": self.compare,
             "fleet": self.fleet,
