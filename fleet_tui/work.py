@@ -330,46 +330,6 @@ class RestoredFiles:
     """Submodules that were at another commit then; they are left as they are."""
 
 
-Strategy = Literal["merge", "squash", "rebase", "pr"]
-STRATEGIES: tuple[Strategy, ...] = ("merge", "squash", "rebase", "pr")
-
-
-class LandingState(StrEnum):
-    """How far a landing got."""
-
-    BEGUN = "begun"
-    LANDED = "landed"
-    PUSHED = "pushed"
-    """Its branch was pushed for a pull request."""
-    FAILED = "failed"
-    """Nothing was changed."""
-    UNDONE = "undone"
-
-
-@dataclass(frozen=True, slots=True)
-class Landing:
-    """An agent's work brought onto a branch of its repository."""
-
-    id: str
-    project: str
-    agent: str
-    into: str
-    """The branch."""
-    strategy: Strategy
-    old: str
-    """The branch's commit before."""
-    new: str
-    """Its commit after."""
-    head: str
-    """The agent's commit that was landed."""
-    state: LandingState
-    at: float
-    message: str = ""
-    reason: str = ""
-    """Why it failed."""
-    undone_at: float | None = None
-
-
 RequestState = Literal["pushed", "open", "merged", "closed"]
 RequestChecks = Literal["", "running", "passed", "failed"]
 RequestReview = Literal["", "approved", "changes requested", "commented"]

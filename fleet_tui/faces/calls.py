@@ -113,7 +113,14 @@ VERBS: tuple[Verb, ...] = (
         },
         reads=True,
     ),
-    Verb("undo", {"cli": Offer("undo", names={"agents": "agent"}), "dashboard": Offer("undo")}, remote=True, refreshes=True),
+    Verb(
+        "undo",
+        {
+            "cli": Offer("undo", names={"agents": "agent", "unland": "only_agent"}),
+            "dashboard": Offer("undo", left_out={"unland": "undo takes a landing back as a whole"}),
+        },
+        remote=True, refreshes=True,
+    ),
     # Prompts and questions.
     Verb(
         "prompts.deliver",
@@ -229,6 +236,25 @@ VERBS: tuple[Verb, ...] = (
     # Comparing.
     Verb("comparison.of", {"cli": Offer("compare --check --sort", names={"agents": "words wants_checks"}), "dashboard": Offer("compare")}, reads=True, remote=True),
     Verb("comparison.keep", {"cli": Offer("compare --keep", names={"winner": "keep", "others": "words"}), "dashboard": Offer("compare")}, remote=True, refreshes=True, waits=True, then="warnings_after_kill"),
+    # Landing.
+    Verb(
+        "landing.preview",
+        {"cli": Offer("land --dry-run", names={"check": "no_check"}), "dashboard": "fleet land --dry-run shows it"},
+        reads=True,
+    ),
+    Verb(
+        "landing.land",
+        {"cli": Offer("land", names={"check": "no_check", "message": "message edit"}), "dashboard": "fleet land does it"},
+        refreshes=True, waits=True,
+    ),
+    Verb("landing.stop_train", {"cli": Offer("land --stop", names={"agent": "stops agents"}), "dashboard": "fleet land --stop does it"}),
+    Verb(
+        "landing.give_back",
+        {"cli": Offer("land --give-back", names={"agent": "agents"}), "dashboard": "fleet land --give-back does it"},
+        refreshes=True,
+    ),
+    Verb("landing.find", {"cli": Offer("undo", names={"name": "agent"}), "dashboard": _CHOSEN}, reads=True),
+    Verb("landing.landings", {"cli": "git log shows what has landed", "dashboard": "part of undo"}, reads=True),
     # Checkpoints.
     Verb(
         "checkpoints.make",
@@ -354,6 +380,10 @@ PLUMBING: Mapping[str, str] = {
     "checks.settings": "part of checks.start",
     "checks.run_folder": "a face opens a session with the holder of a check",
     "checks.lock_file": "a face sees whether a check goes on",
+    "landing.undo": "part of undo",
+    "landing.last": "part of undo",
+    "landing.of": "part of undo",
+    "landing.has_moved_on": "part of undo",
     "current": "a face reads an agent's newest row",
     "with_ids": "a face that is called with ids finds its agents",
     "project": "a face compares an agent's project with the one here",

@@ -49,6 +49,43 @@ if TYPE_CHECKING:
     )
     from fleet_tui.git.hunks import blob_text, file_diff, file_text
     from fleet_tui.git.ignore_patterns import IgnorePattern
+    from fleet_tui.git.landing import move_branch
+    from fleet_tui.git.landing_checks import (
+        InTheWay,
+        checkout_of,
+        dirty_files,
+        files_in_the_way,
+        head_and_branch,
+        landing_files,
+        refuse_unfinished,
+    )
+    from fleet_tui.git.landing_commits import (
+        BuiltCommit,
+        co_authors,
+        commits_between,
+        has_commit,
+        is_signed,
+        merged,
+        message_of,
+        rebased,
+        reverted,
+        snapshot_commit,
+        squashed,
+        with_trailers,
+    )
+    from fleet_tui.git.landing_heal import heal
+    from fleet_tui.git.landing_hooks import (
+        BY_HAND,
+        COMMIT_HOOKS,
+        commit_everything,
+        hooks_folder,
+        merge_by_hand,
+        present_hooks,
+        rebase_by_hand,
+        run_post_merge,
+        squash_by_hand,
+    )
+    from fleet_tui.git.landing_note import has_note
     from fleet_tui.git.merging import OLD_GIT, MergeResult, can_merge_in_memory, merge_pairs
     from fleet_tui.git.overlap import touched_files
     from fleet_tui.git.plain import GitPlaces, place_at, place_of, run_plain
@@ -65,6 +102,8 @@ if TYPE_CHECKING:
         Repository,
         Worktree,
         branch_names,
+        branches,
+        branches_with,
         discover,
         ensure_repository,
         init,
@@ -75,6 +114,7 @@ if TYPE_CHECKING:
     )
     from fleet_tui.git.rollback import roll_back_add
     from fleet_tui.git.scratch import ScratchObjects, scratch_objects
+    from fleet_tui.git.scratch_worktree import left_scratch, scratch_worktree, sweep_scratch
     from fleet_tui.git.snapshot import Snapshot, take_snapshot
     from fleet_tui.git.spares import (
         bring_spare,
@@ -115,15 +155,22 @@ MODULES = {
     "entries": "WorktreeChanged link_problem link_problems lock relink remove_tree unlock",
     "hunks": "blob_text file_diff file_text",
     "ignore_patterns": "IgnorePattern",
+    "landing": "move_branch",
+    "landing_checks": "InTheWay checkout_of dirty_files files_in_the_way head_and_branch landing_files refuse_unfinished",
+    "landing_commits": "BuiltCommit co_authors commits_between has_commit is_signed merged message_of rebased reverted snapshot_commit squashed with_trailers",
+    "landing_heal": "heal",
+    "landing_hooks": "BY_HAND COMMIT_HOOKS commit_everything hooks_folder merge_by_hand present_hooks rebase_by_hand run_post_merge squash_by_hand",
+    "landing_note": "has_note",
     "merging": "MergeResult OLD_GIT can_merge_in_memory merge_pairs",
     "overlap": "touched_files",
     "plain": "GitPlaces place_at place_of run_plain",
     "program": "GitCancelled GitFailed",
     "pushing": "Pushed push",
     "remotes": "PushPlan RemoteAddress push_plan remote_counterpart without_credentials",
-    "repository": "Repository Worktree branch_names discover ensure_repository init moved_to prune repair worktrees",
+    "repository": "Repository Worktree branch_names branches branches_with discover ensure_repository init moved_to prune repair worktrees",
     "rollback": "roll_back_add",
     "scratch": "ScratchObjects scratch_objects",
+    "scratch_worktree": "left_scratch scratch_worktree sweep_scratch",
     "snapshot": "Snapshot take_snapshot",
     "spares": "bring_spare checkout_problem checkout_settings claim_spare forget_spare_target is_spare_clean is_spare_in_use make_spare release_spare settle_spare spare_entries spare_target",
     "startpoints": "start_point start_points tree_size",

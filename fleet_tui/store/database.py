@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from fleet_tui.store.batches import BatchTable
     from fleet_tui.store.checkpoints import CheckpointTable
     from fleet_tui.store.checks import CheckTable
+    from fleet_tui.store.landings import LandingTable
     from fleet_tui.store.pull_requests import PullRequestTable
     from fleet_tui.store.reviews import ReviewTables
     from fleet_tui.store.spares import SpareTable
@@ -70,6 +71,12 @@ class Store:
         from fleet_tui.store.spending import SpendingTable  # deferred: few commands read it
 
         return SpendingTable(self.db)
+
+    @cached_property
+    def landings(self) -> LandingTable:
+        from fleet_tui.store.landings import LandingTable  # deferred: only landing and undo need it
+
+        return LandingTable(self.db, self.journal)
 
     @cached_property
     def spares(self) -> SpareTable:

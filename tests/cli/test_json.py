@@ -200,7 +200,8 @@ OTHER_COMMANDS = (
     "config", "config --validate", "trust", "trust --list", "untrust", "profiles", "profiles check", "keys",
     "keys explain", "doctor",
 )  # fmt: skip
-CHECKED = (*AGENT_COMMANDS, *TALK_COMMANDS, *OTHER_COMMANDS)
+LAND_COMMANDS = ("land", "land --dry-run")
+CHECKED = (*AGENT_COMMANDS, *TALK_COMMANDS, *LAND_COMMANDS, *OTHER_COMMANDS)
 
 
 def test_commands_that_change_agents_print_agents(
@@ -305,6 +306,22 @@ def test_commands_that_talk_to_agents_print_what_was_said(
     assert ask("approvals")[0]["agent_name"] == agent.name
     assert ask("approvals", "try", "ls", of="approvals try")["mode"] == "off"
     assert ask.checked == set(TALK_COMMANDS)
+
+
+def test_landing_prints_plans_and_what_has_landed(ask: JsonCli, cli: Cli, pool: AgentPool) -> None:
+    agents = [pool.take(), pool.take()]
+    for number, agent in enumerate(agents):
+        (Path(agent.worktree) / "both.txt").write_text(f"{number}\n")
+    git(pool.project, "branch", "js-other")
+    words = (*(agent.name for agent in agents), "--into", "js-other")
+
+    plans = ask("land", *words, "--dry-run", of="land --dry-run")
+    report = ask("land", *words, "--yes", code=14)
+
+    assert [plan["can_land"] for plan in plans] == [True, False]
+    assert [one["agent"] for one in report["landings"]] == [agents[0].id]
+    assert [one["kind"] for one in report["conflicts"]] == ["both added"]
+    assert ask.checked == set(LAND_COMMANDS)
 
 
 @pytest.fixture

@@ -44,6 +44,7 @@ FAMILIES = (
     "conflicts",
     "checks",
     "checkpoints",
+    "landing",
 )
 SOURCE = Path(fleet_tui.__file__).parent
 OF_FACE = (

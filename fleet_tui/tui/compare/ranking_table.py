@@ -40,18 +40,18 @@ class TableLook:
     now: float = 0.0
 
 
-Row = tuple[Line, str]
+RankedLine = tuple[Line, str]
 """A line, and the id of the agent that it is about; empty for none."""
 
 
-def table(found: Comparison, look: TableLook, width: int, height: int) -> list[Row]:
+def table(found: Comparison, look: TableLook, width: int, height: int) -> list[RankedLine]:
     """The head and the agents' lines, as many as fit around the selected one."""
     agents = found.agents
     columns = _columns(found, look)
     widths = _widths(columns, width)
     room = max(0, width - MARGIN - sum(widths.values()) - GAP * (len(widths) - 1) - 1)
     head = _joined({name: ((name, "muted"),) for name in widths}, widths, room, ())
-    rows: list[Row] = [(((" " * (MARGIN - 3), ""), ("#  ", "muted"), *head), "")]
+    rows: list[RankedLine] = [(((" " * (MARGIN - 3), ""), ("#  ", "muted"), *head), "")]
     is_roomy = height >= len(agents) * 3 + 2
     has_reasons = height >= len(agents) * 2 + 1
     if is_roomy:
@@ -86,7 +86,7 @@ def _tinted(line: Line, *, is_selected: bool) -> Line:
     return tuple((text, f"{role or 'foreground'} on sel") for text, role in line)
 
 
-def _around_selected(rows: list[Row], selected: str, height: int) -> list[Row]:
+def _around_selected(rows: list[RankedLine], selected: str, height: int) -> list[RankedLine]:
     """The head, and as many rows as fit with the selected agent among them."""
     last = max((place for place, (_, agent) in enumerate(rows) if agent == selected), default=0)
     skipped = max(0, last - height + 1)
@@ -216,7 +216,7 @@ class RankingTable(LineView):
         self._found: Comparison | None = None
         self._look = TableLook()
         self._sentence: Line = (("  reading", "muted"),)
-        self._rows: list[Row] = []
+        self._rows: list[RankedLine] = []
 
     def show(self, found: Comparison | None, look: TableLook, sentence: Line = ()) -> None:
         """Show a comparison, or a sentence where there is none."""
