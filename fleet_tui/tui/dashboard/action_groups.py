@@ -29,6 +29,7 @@ from fleet_tui.tui.dashboard.leader_actions import LeaderActions
 from fleet_tui.tui.dashboard.list_actions import ListActions
 from fleet_tui.tui.dashboard.outside import ExternalPrograms
 from fleet_tui.tui.dashboard.prompt_actions import PromptActions
+from fleet_tui.tui.dashboard.review_actions import ReviewActions
 from fleet_tui.tui.dashboard.scrollback_actions import ScrollbackActions
 from fleet_tui.tui.dashboard.start_actions import PromptHistory, StartActions
 from fleet_tui.tui.dashboard.trust_gate import TrustGate
@@ -89,7 +90,8 @@ class ActionGroups:
         outside = ExternalPrograms(display, self.typing.stop_if_typing)
         kept = DraftKeeper(display, drafts)
         self.agent = AgentActions(view, display, requests, outside, kept)
-        self.compare = CompareActions(view, display, requests, review=self._review, land=self._land)
+        self.review = ReviewActions(view, display, requests, outside, kept)
+        self.compare = CompareActions(view, display, requests, review=self.review.open, land=self._land)
         self.fleet = FleetActions(view, display, requests, outside)
         self.start = StartActions(view, display, requests, trust, prompts, kept)
         self.end = EndActions(view, display, requests, trust, self.start.select_when_listed)
@@ -104,7 +106,7 @@ class ActionGroups:
             beside_selected=self._beside_selected,
         )
 
-        self.conflicts = ConflictActions(view, display)
+        self.conflicts = ConflictActions(view, display, self.review.open)
 
     def handlers(self) -> dict[str, Handler]:
         """The method of every action of the table; raises MissingHandler for a row without one."""
@@ -120,17 +122,13 @@ class ActionGroups:
             "conflicts": self.conflicts,
             "agent": self.agent,
             "compare": self.compare,
+            "review": self.review,
             "fleet": self.fleet,
         }
         return bind(ACTIONS, groups)
 
-    # ── where a comparison leads to ─────────────────────────────────────────────────────────────────────────────
-
-    def _review(self, agent: Agent, against: str) -> None:
-        of_two = f" --against {against}" if against else ""
-        self._display.notify(f"fleet diff {agent.name}{of_two}", title="in a terminal")
-
     def _land(self, agent: Agent) -> None:
+        """The screen that lands an agent is still to come."""
         self._display.notify(f"fleet land {agent.name}", title="in a terminal")
 
     # ── what groups need of the widgets ─────────────────────────────────────────────────────────────────────────
