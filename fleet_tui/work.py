@@ -6,10 +6,11 @@ moment, uncommitted ones included.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from enum import StrEnum
 from typing import Literal
 
-from fleet_tui.fast_dataclasses import dataclass
+from fleet_tui.fast_dataclasses import dataclass, field
 
 DiffKind = Literal["added", "modified", "deleted", "renamed", "mode changed", "type changed"]
 Side = Literal["old", "new"]
@@ -231,7 +232,45 @@ class Conflict:
     base: str
     """The name of the branch both would land on."""
     files: tuple[str, ...]
+    """Empty if the two have no commit in common."""
     since: float
+
+    def concerns(self, agent: str) -> bool:
+        return agent in {self.agent, self.other}
+
+    def seen_from(self, agent: str) -> Conflict:
+        """The same with that one of the two agents first."""
+        if not agent or agent != self.other:
+            return self
+        return Conflict(self.other, self.agent, self.base, self.files, self.since)
+
+
+@dataclass(frozen=True, slots=True)
+class Overlap:
+    """Files that two agents have both changed, and that merge as far as is known."""
+
+    agent: str
+    """The id."""
+    other: str
+    files: tuple[str, ...]
+
+    def other_than(self, agent: str) -> str:
+        """The id of the other agent; empty if the overlap is not one of this agent's."""
+        return {self.agent: self.other, self.other: self.agent}.get(agent, "")
+
+
+@dataclass(frozen=True, slots=True)
+class ConflictReport:
+    """What of the work of some projects' agents does not merge, and what does although several have touched it."""
+
+    conflicts: tuple[Conflict, ...] = ()
+    overlaps: tuple[Overlap, ...] = ()
+    bases: Mapping[str, str] = field(default_factory=dict)
+    """By project, the branch that its agents were merged with."""
+    unread: Mapping[str, str] = field(default_factory=dict)
+    """By id, why an agent's work could not be read; it is not compared."""
+    problem: str = ""
+    """Why nothing was merged; the overlaps are there all the same."""
 
 
 class CheckpointKind(StrEnum):

@@ -14,7 +14,7 @@ from fleet_tui.cli.group import cli, refreshed_fleet, say, say_columns, say_json
 from fleet_tui.cli.options import batch_option, json_option, patterns_argument
 from fleet_tui.errors import FleetError, UsageError
 from fleet_tui.faces.check_wording import CHECK_LOOKS, check_time, check_words
-from fleet_tui.faces.plain import check_record
+from fleet_tui.faces.work_records import check_record
 
 if TYPE_CHECKING:
     from fleet_tui.fleet import Fleet

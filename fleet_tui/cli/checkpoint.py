@@ -12,8 +12,8 @@ import click
 from fleet_tui.cli.group import cli, refreshed_fleet, say, say_columns, say_json
 from fleet_tui.cli.options import json_option, name_argument, refuse_empty
 from fleet_tui.errors import UsageError
-from fleet_tui.faces.plain import checkpoint_record, diff_record, restored_record
 from fleet_tui.faces.timeline import checkpoint_title
+from fleet_tui.faces.work_records import checkpoint_record, diff_record, restored_record
 from fleet_tui.quantities import age, counted
 
 if TYPE_CHECKING:

@@ -11,7 +11,8 @@ import click
 from fleet_tui.cli.group import cli, find_to_change, prompt_text, refreshed_fleet, say, say_json
 from fleet_tui.cli.options import json_option, name_argument, refuse_empty
 from fleet_tui.errors import Refused, UsageError
-from fleet_tui.faces.plain import comment_record, receipt_record
+from fleet_tui.faces.plain import receipt_record
+from fleet_tui.faces.work_records import comment_record
 from fleet_tui.models import ReceiptState
 from fleet_tui.quantities import age
 from fleet_tui.text import block

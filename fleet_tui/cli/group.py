@@ -48,6 +48,7 @@ MODULES = {
     "diff": "review",
     "comment": "comments",
     "comments": "comments",
+    "conflicts": "conflicts",
     "check": "check",
     "checkpoint": "checkpoint",
     "path": "worktree",

@@ -37,6 +37,7 @@ _MEANT: Mapping[str, str] = {
     "checkpoint AGENT --list": "checkpoints timeline",
     "checkpoint AGENT --restore N": "rollback revert reset rewind",
     "diff": "changes changed delta patch",
+    "conflicts": "conflict collisions clash clashes radar overlaps overlap",
     "check": "checks test tests ci lint",
     "comment": "annotate note",
     "path": "where pwd dir folder worktree which",

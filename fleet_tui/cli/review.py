@@ -13,7 +13,7 @@ import click
 from fleet_tui.cli.group import cli, in_color, refreshed_fleet, say, say_json
 from fleet_tui.cli.options import color_option, json_option, name_argument, refuse_empty
 from fleet_tui.errors import FleetError, UsageError
-from fleet_tui.faces.plain import diff_record
+from fleet_tui.faces.work_records import diff_record
 from fleet_tui.text import flat
 
 _HUNK = re.compile(r"@@ -\d+(?:,(\d+))? \+\d+(?:,(\d+))? @@")
@@ -44,9 +44,9 @@ def diff(
     color: str | None,
     as_json: bool,
 ) -> None:
-    """Show what an agent has changed since its base, committed or not.
+    """Show what an agent has changed since its base.
 
-    Prints a patch that git apply takes; on a terminal, in colors and with control characters replaced. PATH is a file
+    Prints committed and uncommitted changes as a patch that git apply takes; on a terminal, in colors and with control characters replaced. PATH is a file
     or folder, from the top of the agent's worktree.
 
     \b

@@ -201,6 +201,14 @@ VERBS: tuple[Verb, ...] = (
     ),
     Verb("review.round_text", {"cli": Offer("comments --preview", names=_NAME), "dashboard": "the review screen shows it"}, reads=True),
     Verb("review.send_comments", {"cli": Offer("comments --send", names=_NAME), "dashboard": "the review screen does it"}),
+    # Conflicts.
+    Verb(
+        "conflicts.check",
+        {"cli": Offer("conflicts", names={"agents": "patterns everywhere"}), "dashboard": _LIVE},
+        reads=True,
+    ),
+    Verb("conflicts.overlaps", {"cli": "fleet conflicts shows them with the conflicts", "dashboard": _LIVE}, reads=True),
+    Verb("conflicts.details", {"cli": Offer("conflicts", names={"conflict": "patterns"}), "dashboard": _LIVE}, reads=True),
     # Checks.
     Verb(
         "checks.start",

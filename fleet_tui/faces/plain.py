@@ -1,6 +1,6 @@
 """Turn what `Fleet` returns into plain records for JSON.
 
-Keys are promised to scripts: add keys, never rename or remove one. docs/json.md describes each of them, and
+Records of what agents have made are in `work_records`. Keys are promised to scripts: add keys, never rename or remove one. docs/json.md describes each of them, and
 tests/cli/test_json.py compares that page with the output of the commands. Times are ISO 8601 in UTC; keys from before that rule
 stay as they were, beside one that follows it.
 """
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from fleet_tui.lifecycle.trash import KillResult
     from fleet_tui.permissions.decision_log import LoggedDecision
     from fleet_tui.prompting.why import StatusExplanation
-    from fleet_tui.work import Checkpoint, CheckRun, Diff, RestoredFiles, ReviewComment
 
 JsonRecord = dict[str, Any]
 
@@ -38,103 +37,6 @@ class AgentDetails:
     spending: Spending | None = None
     prompts: PromptSummary = PromptSummary()
     worktree_problem: str = ""
-
-
-def diff_record(diff: Diff) -> JsonRecord:
-    """What an agent has changed, without the lines."""
-    return {
-        "agent": diff.agent,
-        "against": diff.against,
-        "old": diff.old,
-        "new": diff.new,
-        "added": diff.added,
-        "removed": diff.removed,
-        "left_out": list(diff.left_out),
-        "files": [
-            {
-                "path": one.path,
-                "kind": one.kind,
-                "old_path": one.old_path or None,
-                "old_mode": one.old_mode or None,
-                "new_mode": one.new_mode or None,
-                "added": one.added,
-                "removed": one.removed,
-                "is_binary": one.is_binary,
-                "is_uncommitted": one.is_uncommitted,
-            }
-            for one in diff.files
-        ],
-    }
-
-
-def comment_record(agent: Agent, comment: ReviewComment) -> JsonRecord:
-    """A comment on lines of an agent's work."""
-    return {
-        **_of(agent.id, agent.name),
-        "id": comment.id,
-        "path": comment.path,
-        "side": comment.side,
-        "against": comment.against or None,
-        "first": comment.first,
-        "last": comment.last,
-        "quoted": list(comment.quoted),
-        "text": comment.text,
-        "is_changed": comment.is_changed,
-        "is_sent": comment.is_sent,
-        "round": comment.round,
-        "receipt": comment.receipt or None,
-        "state": comment.receipt_state or None,
-        "created_at": _iso(comment.created_at),
-        "sent_at": _iso(comment.sent_at),
-        "handled_at": _iso(comment.handled_at),
-    }
-
-
-def check_record(run: CheckRun) -> JsonRecord:
-    """One run of the project's check command."""
-    return {
-        "id": run.id,
-        "agent": run.agent,
-        "command": run.command,
-        "state": str(run.state),
-        "exit_code": run.exit_code,
-        "summary": run.summary,
-        "note": run.note,
-        "tree": run.tree,
-        "onto": run.onto or None,
-        "started_at": _iso(run.started_at),
-        "ended_at": _iso(run.ended_at),
-    }
-
-
-def checkpoint_record(one: Checkpoint, *, is_new: bool | None = None) -> JsonRecord:
-    """A saved state of a worktree."""
-    return {
-        "agent": one.agent,
-        "number": one.number,
-        "commit": one.commit,
-        "kind": one.kind,
-        "at": _iso(one.at),
-        "note": one.note,
-        "turn": one.turn or None,
-        "restored": one.restored if one.kind in ("saved", "restored") else None,
-        "added": one.added,
-        "removed": one.removed,
-        "changed_files": one.changed,
-        "files": list(one.files),
-        "left_out": list(one.left_out),
-    } | ({} if is_new is None else {"is_new": is_new})
-
-
-def restored_record(done: RestoredFiles) -> JsonRecord:
-    """What restoring a checkpoint has done."""
-    return {
-        "restored": done.checkpoint.number,
-        "saved": done.saved,
-        "changed_files": done.changed,
-        "pointers": list(done.pointers),
-        "submodules": list(done.submodules),
-    }
 
 
 def agent_record(details: AgentDetails) -> JsonRecord:
@@ -169,10 +71,10 @@ def agent_record(details: AgentDetails) -> JsonRecord:
         "tokens": _tokens(spent) if spent else None,
         "cost": spent.cost if spent else None,
         "context": round(context, 1) if context is not None else None,
-        "created_at": _iso(agent.created_at),
-        "started_at": _iso(agent.started_at),
-        "ended_at": _iso(agent.ended_at),
-        "status_since": _iso(agent.status_since or None),
+        "created_at": iso_time(agent.created_at),
+        "started_at": iso_time(agent.started_at),
+        "ended_at": iso_time(agent.ended_at),
+        "status_since": iso_time(agent.status_since or None),
         "prompt": agent.prompt,
         "exit_code": agent.exit_code,
         "exit_signal": agent.exit_signal,
@@ -202,7 +104,7 @@ def trash_record(item: TrashItem) -> JsonRecord:
         "uncommitted": list(item.contents.uncommitted),
         "ignored": [{"path": one.path, "size": one.size} for one in item.contents.ignored],
         "obstacles": [{"text": text, "hint": hint} for text, hint in item.contents.obstacles],
-        "leaves_at": None if item.contents.obstacles else _iso(item.goes_at),
+        "leaves_at": None if item.contents.obstacles else iso_time(item.goes_at),
     }
 
 
@@ -213,13 +115,13 @@ def receipt_record(agent: Agent, receipt: Receipt) -> JsonRecord:
 
 def _receipt(agent: Agent, receipt: Receipt) -> JsonRecord:
     return {
-        **_of(agent.id, agent.name),
+        **agent_keys(agent.id, agent.name),
         "prompt": receipt.id,
         "text": receipt.text,
         "state": receipt.state,
         "reason": receipt.reason,
         "note": receipt.note,
-        "changed_at": _iso(receipt.at or None),
+        "changed_at": iso_time(receipt.at or None),
     }
 
 
@@ -227,27 +129,27 @@ def queue_record(agent: Agent, queue: AgentPrompts, count: int) -> JsonRecord:
     """The newest prompts that an agent was given, and all that wait for it."""
     given = queue.given[-count:] if count else ()
     return {
-        **_of(agent.id, agent.name),
+        **agent_keys(agent.id, agent.name),
         # `id`, `agent` and `at` are from before all commands used the same words.
         "given": [asdict(receipt) | _receipt(agent, receipt) for receipt in given],
         "waiting": [{**entry, "position": position} for position, entry in enumerate(queue.waiting, start=1)],
     }
 
 
-def _of(agent_id: str, name: str) -> JsonRecord:
+def agent_keys(agent_id: str, name: str) -> JsonRecord:
     """The keys that name the agent of a record."""
     return {"agent_id": agent_id, "agent_name": name}
 
 
 def text_record(agent: Agent, lines: list[str]) -> JsonRecord:
     """Lines of an agent's screen or log."""
-    return {**_of(agent.id, agent.name), "lines": lines}
+    return {**agent_keys(agent.id, agent.name), "lines": lines}
 
 
 def question_record(agent: Agent, why: StatusExplanation) -> JsonRecord:
     """The question that an agent asks."""
     return {
-        **_of(agent.id, agent.name),
+        **agent_keys(agent.id, agent.name),
         "status": why.status,
         "detail": why.detail,
         "text": why.text,
@@ -259,8 +161,8 @@ def why_record(agent: Agent, why: StatusExplanation) -> JsonRecord:
     """An explained status; the screen it was read from is left out."""
     return {
         **{name: value for name, value in asdict(why).items() if name not in ("lines", "cols")},
-        **_of(agent.id, agent.name),
-        "at": _iso(why.at or None),
+        **agent_keys(agent.id, agent.name),
+        "at": iso_time(why.at or None),
     }
 
 
@@ -273,8 +175,8 @@ def decision_record(decision: LoggedDecision, names: Mapping[str, str]) -> JsonR
     """What the permission rules decided; `agent` and `at` are from before all commands used the same words."""
     return {
         **asdict(decision),
-        **_of(decision.agent, names.get(decision.agent, "")),
-        "decided_at": _iso(decision.at),
+        **agent_keys(decision.agent, names.get(decision.agent, "")),
+        "decided_at": iso_time(decision.at),
     }
 
 
@@ -307,7 +209,7 @@ def trusted_record(repository: str, at: float, digest: str, parts: list[str], *,
     """A repository that the user trusts."""
     return {
         "project": repository,
-        "trusted_at": _iso(at),
+        "trusted_at": iso_time(at),
         "digest": digest,
         "parts": parts,
         "exists": exists,
@@ -337,7 +239,7 @@ def _tokens(spent: Spending) -> dict[str, int]:
     return {"input": spent.input_tokens, "cached": spent.cached_tokens, "output": spent.output_tokens}
 
 
-def _iso(moment: float | None) -> str | None:
+def iso_time(moment: float | None) -> str | None:
     return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(moment)) if moment is not None else None
 
 

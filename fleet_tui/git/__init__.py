@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from fleet_tui.git.archive import archive_of, archives
+    from fleet_tui.git.branch_to_land_on import BaseBranch, base_branch
     from fleet_tui.git.changes import ChangeKind, DiffStat, FileChange, diff_stat, ignored, status
     from fleet_tui.git.checkpoints import (
         BroughtFiles,
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
         save_checkpoint,
         tree_of,
     )
+    from fleet_tui.git.conflicts import conflicting_files
     from fleet_tui.git.creation import WorktreePlan, add, plan, plan_many
     from fleet_tui.git.diffs import changed_files, commit_of, fork_point, patch, stat_text
     from fleet_tui.git.emptying import (
@@ -46,7 +48,8 @@ if TYPE_CHECKING:
     )
     from fleet_tui.git.hunks import blob_text, file_diff, file_text
     from fleet_tui.git.ignore_patterns import IgnorePattern
-    from fleet_tui.git.merging import MergeResult, merge_pairs
+    from fleet_tui.git.merging import OLD_GIT, MergeResult, can_merge_in_memory, merge_pairs
+    from fleet_tui.git.overlap import touched_files
     from fleet_tui.git.plain import GitPlaces, place_at, place_of, run_plain
     from fleet_tui.git.program import GitCancelled, GitFailed
     from fleet_tui.git.repository import (
@@ -92,18 +95,21 @@ if TYPE_CHECKING:
 
 MODULES = {
     "archive": "archive_of archives",
+    "branch_to_land_on": "BaseBranch base_branch",
     "changes": "ChangeKind DiffStat FileChange diff_stat ignored status",
     "checkpoints": (
         "BroughtFiles CheckpointCommit bring_files checkpoint_commits drop_checkpoints files_tree head_of in_the_way "
         "operation_in_progress save_checkpoint tree_of"
     ),
+    "conflicts": "conflicting_files",
     "creation": "WorktreePlan add plan plan_many",
     "diffs": "changed_files commit_of fork_point patch stat_text",
     "emptying": "trash_contents empty_trashed how_to_restore is_half_deleted saved_refs",
     "entries": "WorktreeChanged link_problem link_problems lock relink remove_tree unlock",
     "hunks": "blob_text file_diff file_text",
     "ignore_patterns": "IgnorePattern",
-    "merging": "MergeResult merge_pairs",
+    "merging": "MergeResult OLD_GIT can_merge_in_memory merge_pairs",
+    "overlap": "touched_files",
     "plain": "GitPlaces place_at place_of run_plain",
     "program": "GitFailed GitCancelled",
     "repository": "Repository Worktree ensure_repository branch_names discover init moved_to prune repair worktrees",

@@ -1,18 +1,27 @@
 """Merge commits in memory: which pairs merge, into which tree, and what conflicts. No work tree is touched.
 
-No merge driver that a configuration names is run: a file that wants one counts as a conflict. Attributes are those of the
-base alone, so that `merge=union` is seen; git reads them from a folder that holds nothing else.
+Git gets none of the repository's configuration (see `plain`), so no merge driver or filter of it is run: a file that wants
+a configured driver counts as a conflict. Attributes are those of the base alone, so that `merge=union` is seen; git reads
+them from a folder that holds nothing else.
 """
 
 from __future__ import annotations
 
+import functools
+import re
+import subprocess
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from pathlib import Path
 
 from fleet_tui.fast_dataclasses import dataclass
-from fleet_tui.git.program import GitFailed, ask, reason, run
+from fleet_tui.git.plain import GitPlaces, run_plain
+from fleet_tui.git.program import GitFailed, ask, output, reason
+
+SECONDS = 120.0
+NEEDED = (2, 39)
+"""The git that can merge many pairs in memory, with one process."""
+OLD_GIT = "this git cannot merge in memory; 2.39 can"
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +38,13 @@ class MergeResult:
         return bool(self.tree)
 
 
+@functools.cache
+def can_merge_in_memory() -> bool:
+    """Whether git is new enough. Asked once per process."""
+    found = re.search(r"(\d+)\.(\d+)", output(Path("/"), "version"))
+    return found is not None and (int(found[1]), int(found[2])) >= NEEDED
+
+
 def merge_pairs(
     git_dir: Path,
     pairs: Sequence[tuple[str, str]],
@@ -40,15 +56,13 @@ def merge_pairs(
 
     Objects go to the repository, or where `objects` says. Raises GitFailed if git is older than 2.39.
     """
-    with _attributes(git_dir, base) as rules:
-        done = run(
-            rules,
-            *("--git-dir", str(git_dir), "--work-tree", str(rules)),
-            *("-c", "merge.default=text", *_drivers_off(git_dir)),
-            *("merge-tree", "--write-tree", "--stdin", "--name-only", "--no-messages"),
-            variables=objects,
-            stdin="".join(f"{one} {other}\n" for one, other in pairs),
-        )
+    done = run_merge(
+        git_dir,
+        base,
+        *("merge-tree", "--write-tree", "--stdin", "--name-only", "--no-messages"),
+        objects=objects,
+        stdin="".join(f"{one} {other}\n" for one, other in pairs),
+    )
     found = list(_results(done.stdout))
     if done.returncode or len(found) != len(pairs):
         raise GitFailed(
@@ -68,15 +82,21 @@ def _results(text: str) -> Iterator[MergeResult]:
         yield MergeResult(tree if state == "1" else "", paths)
 
 
-def _drivers_off(git_dir: Path) -> list[str]:
-    """Options that make every configured merge driver fail, which counts as a conflict."""
-    listed = ask(git_dir, "config", "--name-only", "--null", "--get-regexp", r"^merge\..*\.driver$").stdout
-    return [part for key in sorted(set(listed.split("\0"))) if key for part in ("-c", f"{key}=false")]
-
-
-@contextmanager
-def _attributes(git_dir: Path, base: str) -> Iterator[Path]:
+def run_merge(
+    git_dir: Path, base: str, *arguments: str, objects: Mapping[str, str] | None = None, stdin: str = ""
+) -> subprocess.CompletedProcess[str]:
+    """Run a git command that merges in memory, with the attributes of `base` and without the repository's configuration."""
     with tempfile.TemporaryDirectory(prefix="fleet-merge-") as folder:
         rules = ask(git_dir, "cat-file", "blob", f"{base}:.gitattributes").stdout
         Path(folder, ".gitattributes").write_text(rules, encoding="utf-8", errors="surrogateescape")
-        yield Path(folder)
+        place = GitPlaces(git_dir, git_dir, Path(folder))
+        options = ("-c", "merge.default=text", *_drivers_off(git_dir))
+        return run_plain(place, *options, *arguments, variables=objects, stdin=stdin, seconds=SECONDS)
+
+
+def _drivers_off(git_dir: Path) -> list[str]:
+    """Options that make the configured merge drivers fail, which counts as a conflict: what they would do is not known."""
+    listed = ask(git_dir, "config", "--name-only", "--null", "--get-regexp", r"^merge\..*\.driver$").stdout
+    # An option with another equals sign would mean another key.
+    keys = sorted({key for key in listed.split("\0") if key and "=" not in key})
+    return [part for key in keys for part in ("-c", f"{key}=false")]

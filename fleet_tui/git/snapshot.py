@@ -24,8 +24,10 @@ LARGE = 50 << 20
 """Bytes of an untracked file that is left out: hashing one of 200 MB takes 20 seconds."""
 SECONDS = 300.0
 _STATUS = (
-    *("status", "--porcelain=v2", "-z", "--no-renames", "--untracked-files=all", "--ignore-submodules=dirty"),
+    *("status", "--porcelain=v2", "-z", "--branch", "--no-ahead-behind", "--no-renames"),
+    *("--untracked-files=all", "--ignore-submodules=dirty"),
 )
+_HEAD = "# branch.oid "
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,26 +37,35 @@ class Snapshot:
     tree: str
     left_out: tuple[str, ...] = ()
     """Untracked files that are too large, what cannot be read, and other repositories; these end with a slash."""
+    head: str = ""
+    """The commit of HEAD; empty before the first one."""
 
 
-def take_snapshot(place: GitPlaces, scratch: ScratchObjects, key: str) -> Snapshot:
-    """The tree of a worktree's files, written to the scratch objects. `key` names the worktree's index there."""
+def take_snapshot(
+    place: GitPlaces, scratch: ScratchObjects, key: str, *, seconds: float = SECONDS
+) -> Snapshot:
+    """The tree of a worktree's files, written to the scratch objects. `key` names the worktree's index there.
+
+    Raises GitFailed if one of git's steps takes longer than `seconds`.
+    """
     index = scratch.index(key)
     with exclusive(index):
-        return snapshot_by(place, scratch.variables, index)
+        return snapshot_by(place, scratch.variables, index, seconds=seconds)
 
 
-def snapshot_by(place: GitPlaces, objects: Mapping[str, str], index: Path) -> Snapshot:
+def snapshot_by(
+    place: GitPlaces, objects: Mapping[str, str], index: Path, *, seconds: float = SECONDS
+) -> Snapshot:
     """The tree of a worktree's files, by an index of ours that the caller uses alone. `objects` says where git writes;
     without it, git writes to the repository."""
     if index.exists() and not is_sparse(place):
         try:
-            return _snapshot(place, objects, index, is_known=True)
+            return _snapshot(place, objects, index, seconds, is_known=True)
         except (GitFailed, _RulesChanged):
             # The repository may have dropped an object that this index names.
             index.unlink(missing_ok=True)
     _copy_index(place, objects, index)
-    return _snapshot(place, objects, index)
+    return _snapshot(place, objects, index, seconds)
 
 
 def is_sparse(place: GitPlaces) -> bool:
@@ -95,20 +106,27 @@ class _RulesChanged(Exception):
 
 
 def _snapshot(
-    place: GitPlaces, objects: Mapping[str, str], index: Path, *, is_known: bool = False
+    place: GitPlaces, objects: Mapping[str, str], index: Path, seconds: float, *, is_known: bool = False
 ) -> Snapshot:
-    variables = {**objects, "GIT_INDEX_FILE": str(index)}
+    # With the optional lock, status writes what it has found unchanged to our index, and need not read it again.
+    variables = {**objects, "GIT_INDEX_FILE": str(index), "GIT_OPTIONAL_LOCKS": "1"}
 
     def git(*arguments: str, stdin: str = "") -> str:
-        return plain_output(place, *PLAIN, *arguments, variables=variables, stdin=stdin, seconds=SECONDS)
+        return plain_output(place, *PLAIN, *arguments, variables=variables, stdin=stdin, seconds=seconds)
 
-    changed, left_out = _changed(git(*_STATUS), place.work_tree)
+    status = git(*_STATUS)
+    changed, left_out = _changed(status, place.work_tree)
     if is_known and any(path.rpartition("/")[2] == ".gitignore" for path in changed):
         raise _RulesChanged
     if changed:
         # Not `add`: it would look through the whole work tree once more.
         git("update-index", "--add", "--remove", "-z", "--stdin", stdin="\0".join(changed) + "\0")
-    return Snapshot(git("write-tree").strip(), tuple(left_out))
+    return Snapshot(git("write-tree").strip(), tuple(left_out), _head(status))
+
+
+def _head(status: str) -> str:
+    said = next((entry for entry in status.split("\0") if entry.startswith(_HEAD)), "").removeprefix(_HEAD)
+    return "" if said == "(initial)" else said
 
 
 def _changed(status: str, folder: Path) -> tuple[list[str], list[str]]:

@@ -71,6 +71,7 @@ COMMANDS: Mapping[str, list[list[str]]] = {
         ["{living}", "--stat"], ["{living}", "--name-only"], ["{living}", "--json"],
         ["{living}", "--against", EVIL], ["{living}", "--stat", "--json"], [EVIL],
     ],
+    "conflicts": [[], ["-a"], ["--json"], ["{living}"], [EVIL]],
     "check": [
         ["{living}"], ["{living}", "--show"], ["{living}", "--show", "--json"], ["{living}", "--output"], ["{living}", "--cancel"],
         ["{living}", "--show", "--output"], [EVIL],

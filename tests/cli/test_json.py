@@ -178,6 +178,7 @@ TALK_COMMANDS = (
     "comment",
     "comments",
     "comments --send",
+    "conflicts",
     "check",
     "check --output",
     "checkpoint",
@@ -255,6 +256,11 @@ def test_commands_that_talk_to_agents_print_what_was_said(
     assert [one["id"] for one in ask("comments", agent.name)] == [written["id"]]
     assert ask("comments", agent.name, "--send", of="comments --send")["state"] == "queued"
     cli.ok("queue", agent.name, "--cancel", "1")
+    other = asking(pool)
+    (Path(other.worktree) / "new.txt").write_text("another line\n")
+    [found] = ask("conflicts", agent.name)["conflicts"]
+    assert {found["agent"], found["other"]} == {agent.id, other.id}
+    assert [one["kind"] for one in found["files"]] == ["both added"]
     with paths.user_config().open("a") as settings:
         settings.write('[land]\ncheck = "echo 3 passed in 1s"\n')
     assert [one["summary"] for one in ask("check", agent.name)] == ["3 passed"]

@@ -24,6 +24,7 @@ from fleet_tui.fleet import Fleet
 from fleet_tui.models import Agent
 from fleet_tui.system.usage import Sampler
 from fleet_tui.tui.actions import BY_ID
+from fleet_tui.work import Conflict
 from tests.agent_pool import AgentPool, module_pool, pool
 from tests.cli.commands import Cli, all_commands, cli, project
 
@@ -38,6 +39,7 @@ FAMILIES = (
     "permissions",
     "profiles",
     "review",
+    "conflicts",
     "checks",
     "checkpoints",
 )
@@ -204,6 +206,7 @@ def test_a_verb_that_reads_writes_nothing_to_the_store(fleet: Fleet) -> None:
         "receipt_id": receipt.id, "name": agent.name, "names": ["shell"], "patterns": [agent.name], "count": 5, "last": 5,
         "key": "agent.default", "what": "git status", "seconds": 0.0, "runs": [], "number": 0,
         "path": "new.txt", "blob": "0" * 40,
+        "conflict": Conflict(agent.id, "", "main", (), 0.0),
     }  # fmt: skip
     of_profiles = {**values, "name": "shell"}
     # Fails every statement that could write, also one that would change no row.
