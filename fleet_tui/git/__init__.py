@@ -68,11 +68,12 @@ if TYPE_CHECKING:
     from fleet_tui.git.scratch import ScratchObjects, scratch_objects
     from fleet_tui.git.snapshot import Snapshot, take_snapshot
     from fleet_tui.git.spares import (
+        HeldSpare,
         bring_spare,
         checkout_problem,
         checkout_settings,
-        claim_spare,
         forget_spare_target,
+        hold_spare,
         is_spare_clean,
         is_spare_in_use,
         make_spare,
@@ -80,6 +81,7 @@ if TYPE_CHECKING:
         settle_spare,
         spare_entries,
         spare_target,
+        take_spare,
     )
     from fleet_tui.git.startpoints import start_point, start_points, tree_size
     from fleet_tui.git.trash import RestoredWorktree, from_trash, to_trash
@@ -116,8 +118,10 @@ MODULES = {
     "rollback": "roll_back_add",
     "scratch": "ScratchObjects scratch_objects",
     "snapshot": "Snapshot take_snapshot",
-    "spares": "bring_spare checkout_problem checkout_settings claim_spare forget_spare_target is_spare_clean "
-    "is_spare_in_use make_spare release_spare settle_spare spare_entries spare_target",
+    "spares": (
+        "HeldSpare bring_spare checkout_problem checkout_settings forget_spare_target hold_spare is_spare_clean "
+        "is_spare_in_use make_spare release_spare settle_spare spare_entries spare_target take_spare"
+    ),
     "startpoints": "start_point start_points tree_size",
     "trash": "RestoredWorktree from_trash to_trash",
     "trash_records": "TrashedWorktree find_trashed place_in_trash restore_record trashed",
