@@ -48,6 +48,7 @@ MODULES = {
     "diff": "review",
     "comment": "comments",
     "comments": "comments",
+    "compare": "compare",
     "conflicts": "conflicts",
     "check": "check",
     "checkpoint": "checkpoint",

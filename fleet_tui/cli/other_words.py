@@ -38,6 +38,7 @@ _MEANT: Mapping[str, str] = {
     "checkpoint AGENT --restore N": "rollback revert reset rewind",
     "diff": "changes changed delta patch",
     "conflicts": "conflict collisions clash clashes radar overlaps overlap",
+    "compare": "rank ranking winner judge best pick",
     "check": "checks test tests ci lint",
     "comment": "annotate note",
     "path": "where pwd dir folder worktree which",

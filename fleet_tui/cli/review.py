@@ -46,8 +46,8 @@ def diff(
 ) -> None:
     """Show what an agent has changed since its base.
 
-    Prints committed and uncommitted changes as a patch that git apply takes; on a terminal, in colors and with control characters replaced. PATH is a file
-    or folder, from the top of the agent's worktree.
+    Prints committed and uncommitted changes as a patch that git apply takes; on a terminal, in colors and with control
+    characters replaced. PATH is a file or folder, from the top of the agent's worktree.
 
     \b
     Examples:

@@ -222,6 +222,9 @@ VERBS: tuple[Verb, ...] = (
         {"cli": Offer("check", names={"runs": "patterns batch"}, left_out={"seconds": "land.check_minutes limits a check"}), "dashboard": _STATE},
         reads=True,
     ),
+    # Comparing.
+    Verb("comparison.of", {"cli": Offer("compare --check --sort", names={"agents": "words wants_checks"}), "dashboard": "fleet compare shows it"}, reads=True),
+    Verb("comparison.keep", {"cli": Offer("compare --keep", names={"winner": "keep", "others": "words"}), "dashboard": "fleet compare --keep does it"}, waits=True),
     # Checkpoints.
     Verb(
         "checkpoints.make",

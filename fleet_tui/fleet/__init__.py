@@ -29,6 +29,7 @@ from fleet_tui.system.identity import here
 if TYPE_CHECKING:
     from fleet_tui.fleet.checkpoints import CheckpointVerbs
     from fleet_tui.fleet.checks import CheckVerbs
+    from fleet_tui.fleet.comparison import ComparisonVerbs
     from fleet_tui.fleet.conflicts import ConflictVerbs
     from fleet_tui.fleet.installation import Installation
     from fleet_tui.fleet.launches import Launches
@@ -89,6 +90,12 @@ class Fleet(FleetReader):
         from fleet_tui.fleet.profiles import ProfileVerbs
 
         return ProfileVerbs(self)
+
+    @functools.cached_property
+    def comparison(self) -> ComparisonVerbs:
+        from fleet_tui.fleet.comparison import ComparisonVerbs
+
+        return ComparisonVerbs(self)
 
     @functools.cached_property
     def conflicts(self) -> ConflictVerbs:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     )
     from fleet_tui.git.conflicts import conflicting_files
     from fleet_tui.git.creation import WorktreePlan, add, plan, plan_many
-    from fleet_tui.git.diffs import changed_files, commit_of, fork_point, patch, stat_text
+    from fleet_tui.git.diffs import changed_files, commit_count, commit_of, fork_point, patch, stat_text
     from fleet_tui.git.emptying import (
         empty_trashed,
         how_to_restore,
@@ -105,7 +105,7 @@ MODULES = {
     ),
     "conflicts": "conflicting_files",
     "creation": "WorktreePlan add plan plan_many",
-    "diffs": "changed_files commit_of fork_point patch stat_text",
+    "diffs": "changed_files commit_count commit_of fork_point patch stat_text",
     "emptying": "trash_contents empty_trashed how_to_restore is_half_deleted saved_refs",
     "entries": "WorktreeChanged link_problem link_problems lock relink remove_tree unlock",
     "hunks": "blob_text file_diff file_text",

@@ -136,6 +136,14 @@ def fork_point(git_dir: Path, one: str, other: str) -> str:
     return _run(git_dir, "merge-base", one, other).stdout.strip()
 
 
+def commit_count(git_dir: Path, old: str, new: str) -> int:
+    """How many commits the second one has that the first has not."""
+    done = _run(git_dir, "rev-list", "--count", f"{old}..{new}")
+    if done.returncode:
+        raise GitFailed(reason(done))
+    return int(done.stdout)
+
+
 def commit_of(git_dir: Path, name: str) -> str:
     """The commit that a branch, a tag or a part of an id names. Raises GitFailed if there is none."""
     found = _run(git_dir, "rev-parse", "--verify", "--quiet", "--end-of-options", name + "^{commit}")

@@ -72,6 +72,10 @@ COMMANDS: Mapping[str, list[list[str]]] = {
         ["{living}", "--against", EVIL], ["{living}", "--stat", "--json"], [EVIL],
     ],
     "conflicts": [[], ["-a"], ["--json"], ["{living}"], [EVIL]],
+    "compare": [
+        ["{living}", "{ended}"], ["{living}", "{ended}", "--no-check", "--json"], ["{living}", "{ended}", "--sort", "size"],
+        ["{living}", "{ended}", "--keep", EVIL], [EVIL],
+    ],
     "check": [
         ["{living}"], ["{living}", "--show"], ["{living}", "--show", "--json"], ["{living}", "--output"], ["{living}", "--cancel"],
         ["{living}", "--show", "--output"], [EVIL],

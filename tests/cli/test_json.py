@@ -171,7 +171,7 @@ def test_every_command_has_json_and_a_section_or_a_reason() -> None:
 
 AGENT_COMMANDS = (
     "list", "status", "wait", "path", "rename", "move", "restart", "create", "fanout", "multi", "stop", "revive", "fork", "kill", "undo", "trash", "trash --empty",
-    "trash --prune-branches",
+    "trash --prune-branches", "compare --keep",
 )  # fmt: skip
 TALK_COMMANDS = (
     "diff",
@@ -185,6 +185,7 @@ TALK_COMMANDS = (
     "checkpoint --list",
     "checkpoint --diff",
     "checkpoint --restore",
+    "compare",
     "peek",
     "logs",
     "why",
@@ -230,6 +231,8 @@ def test_commands_that_change_agents_print_agents(ask: JsonCli, cli: Cli, pool: 
     [emptied] = ask("trash", "--empty", "-f", of="trash --empty")
     assert emptied["name"] == "js-m"
     assert ask("trash", "--empty", of="trash --empty") == []
+    [left] = ask("compare", "js-A", "js-B", "--keep", "js-A", "-f", of="compare --keep")
+    assert left["name"] == "js-B"
     ask("kill", "-f", "js-*")
     assert ask.checked == set(AGENT_COMMANDS)
 
@@ -272,6 +275,8 @@ def test_commands_that_talk_to_agents_print_what_was_said(
     found = ask("checkpoint", agent.name, "--diff", "1", of="checkpoint --diff")
     assert [one["path"] for one in found["files"]] == ["new.txt"]
     assert ask("checkpoint", agent.name, "--restore", "0", "--force", of="checkpoint --restore")["saved"] == 1
+    compared = ask("compare", agent.name, asking(pool).name, "--no-check")
+    assert {agent.id} <= {one["id"] for one in compared["agents"]}
     assert any(line.strip() for line in ask("peek", agent.name)["lines"])
     assert len(ask("logs", agent.name, "-n", "1")["lines"]) == 1
     assert "--follow" in cli("logs", agent.name, "-f", "--json").complaint

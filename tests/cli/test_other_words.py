@@ -14,7 +14,6 @@ __all__ = ["cli", "project"]
 COMING = (
     "land",
     "merge",
-    "compare",
     "task",
     "tasks",
     "review",

@@ -39,6 +39,7 @@ FAMILIES = (
     "permissions",
     "profiles",
     "review",
+    "comparison",
     "conflicts",
     "checks",
     "checkpoints",
