@@ -266,6 +266,10 @@ class TrashContents:
         return self.ignored[len(self.kept) :]
 
 
+TrashReason = Literal["kill", "compare", "land", "doctor"]
+"""What moved a worktree to the trash."""
+
+
 @dataclass(frozen=True, slots=True)
 class TrashItem:
     """A killed agent with its worktree in the trash."""
@@ -276,6 +280,10 @@ class TrashItem:
     """When its retention time ends."""
     is_over: bool
     """Whether the next tidying removes it early, because the trash is over its size limit."""
+    who: str = ""
+    """Who moved it there: `user@host`, with the agent's name if an agent did; empty if an earlier version did."""
+    why: str = ""
+    """A `TrashReason`; empty if an earlier version moved it."""
 
 
 @dataclass(frozen=True, slots=True)

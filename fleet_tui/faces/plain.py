@@ -104,6 +104,8 @@ def trash_record(item: TrashItem) -> JsonRecord:
         "uncommitted": list(item.contents.uncommitted),
         "ignored": [{"path": one.path, "size": one.size} for one in item.contents.ignored],
         "obstacles": [{"text": text, "hint": hint} for text, hint in item.contents.obstacles],
+        "moved_by": item.who,
+        "why": item.why,
         "leaves_at": None if item.contents.obstacles else iso_time(item.goes_at),
     }
 

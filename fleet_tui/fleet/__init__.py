@@ -23,7 +23,7 @@ from fleet_tui import names, paths
 from fleet_tui.errors import FleetError, Refused, StoreUnwritable
 from fleet_tui.fleet.reader import FleetReader
 from fleet_tui.lifecycle import reconcile
-from fleet_tui.models import Agent, Batch, Evidence, PromptSummary, Spending, Status
+from fleet_tui.models import Agent, Batch, Evidence, PromptSummary, Spending, Status, TrashReason
 from fleet_tui.system.identity import here
 
 if TYPE_CHECKING:
@@ -334,13 +334,18 @@ class Fleet(FleetReader):
         return [left_running(agent, left) for agent in lost if (left := ending.suspects(agent))]
 
     def kill(
-        self, agents: Sequence[Agent], *, delete_branch: bool = False, grace: float | None = None
+        self,
+        agents: Sequence[Agent],
+        *,
+        delete_branch: bool = False,
+        grace: float | None = None,
+        why: TrashReason = "kill",
     ) -> list[KillResult]:
         """Stop these agents and move their worktrees to the trash; `undo` restores them."""
         from fleet_tui.fleet import stop_and_kill
 
         grace = self._grace() if grace is None else grace
-        return stop_and_kill.kill(self, self.store, agents, delete_branch=delete_branch, grace=grace)
+        return stop_and_kill.kill(self, self.store, agents, delete_branch=delete_branch, grace=grace, why=why)
 
     def warnings_after_kill(self, killed: Sequence[KillResult], *, seconds: float = 0.2) -> list[str]:
         """The processes that a kill left running, and that the trash is over its limit if that is known in time."""

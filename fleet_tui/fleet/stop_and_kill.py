@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from fleet_tui import paths
 from fleet_tui.errors import FleetError, StoreUnwritable
-from fleet_tui.models import Agent, Status
+from fleet_tui.models import Agent, Status, TrashReason
 from fleet_tui.store import disk_reserve
 from fleet_tui.system.identity import here
 
@@ -38,7 +38,13 @@ def stop(
 
 
 def kill(
-    fleet: Fleet, store: Store, agents: Sequence[Agent], *, delete_branch: bool, grace: float
+    fleet: Fleet,
+    store: Store,
+    agents: Sequence[Agent],
+    *,
+    delete_branch: bool,
+    grace: float,
+    why: TrashReason,
 ) -> list[KillResult]:
     """End the programs and move the worktrees to the trash; raises the first failure after all were tried."""
     from fleet_tui.lifecycle import trash
@@ -53,7 +59,7 @@ def kill(
     ended = [agent for agent in map(fleet.current, agents) if agent.has_ended]
     for index, agent in enumerate(ended):
         try:
-            moved = trash.to_trash(store, agent, delete_branch=delete_branch, now=now)
+            moved = trash.to_trash(store, agent, delete_branch=delete_branch, now=now, why=why)
         except StoreUnwritable as error:
             # It would fail for the others as well, each after a long wait.
             failures.append(_unfinished(error, ended[index:]))

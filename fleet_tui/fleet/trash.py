@@ -119,7 +119,7 @@ class TrashVerbs:
             return ""
         return (
             f"the trash is over its limit of {limits.trash_mb} MB now: "
-            "the oldest leave it after their first day (fleet trash)"
+            "merged work leaves it after its first day, the oldest first (fleet trash)"
         )
 
     def _limits(self) -> Config:

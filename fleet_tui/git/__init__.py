@@ -92,7 +92,12 @@ if TYPE_CHECKING:
         restore_record,
         trashed,
     )
-    from fleet_tui.git.unused_branches import idle_branches, restore_branch, set_branch_aside
+    from fleet_tui.git.unused_branches import (
+        idle_branches,
+        is_on_other_branch,
+        restore_branch,
+        set_branch_aside,
+    )
     from fleet_tui.git.user_settings import user_setting
 
 MODULES = {
@@ -125,7 +130,7 @@ MODULES = {
     "startpoints": "start_point start_points tree_size",
     "trash": "RestoredWorktree from_trash to_trash",
     "trash_records": "TrashedWorktree find_trashed place_in_trash restore_record trashed",
-    "unused_branches": "restore_branch idle_branches set_branch_aside",
+    "unused_branches": "restore_branch idle_branches is_on_other_branch set_branch_aside",
     "user_settings": "user_setting",
 }
 """Where each name is, as type checkers read it above; a test holds the two together."""
