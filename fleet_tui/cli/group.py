@@ -52,6 +52,7 @@ MODULES = {
     "conflicts": "conflicts",
     "check": "check",
     "checkpoint": "checkpoint",
+    "land": "land",
     "path": "worktree",
     "shell": "worktree",
     "prompt": "prompt",

@@ -39,9 +39,14 @@ ALL_FILES = 1000
 @cli.command()
 @click.argument("agent", required=False, shell_complete=complete_killed)
 @click.option("-a", "--all", "everywhere", is_flag=True, help="Look in all projects.")
+@click.option(
+    "--only-agent", is_flag=True, help="Restore the agent, and leave on its branch what it has landed."
+)
 @json_option
-def undo(agent: str | None, everywhere: bool, as_json: bool) -> None:
-    """Undo the last kill, or restore the named agent.
+def undo(agent: str | None, everywhere: bool, only_agent: bool, as_json: bool) -> None:
+    """Undo the last kill or landing, or those of the named agent.
+
+    A landing is taken back by moving its branch back, or, if that has later commits, by a commit that reverts it.
 
     \b
     Example:
@@ -50,12 +55,12 @@ def undo(agent: str | None, everywhere: bool, as_json: bool) -> None:
     if agent == "":
         raise UsageError("undo got no name", hint="leave the argument out to undo the last kill")
     fleet = refreshed_fleet()
-    named = [fleet.trash.find(agent, everywhere=everywhere)] if agent is not None else []
-    _restore(fleet, named, everywhere=everywhere, as_json=as_json)
+    named = [fleet.landing.find(agent, everywhere=everywhere)] if agent is not None else []
+    _restore(fleet, named, everywhere=everywhere, unland=not only_agent, as_json=as_json)
 
 
-def _restore(fleet: Fleet, named: Sequence[Agent], *, everywhere: bool, as_json: bool) -> None:
-    restored = fleet.undo(named, everywhere=everywhere)
+def _restore(fleet: Fleet, named: Sequence[Agent], *, everywhere: bool, unland: bool, as_json: bool) -> None:
+    restored = fleet.undo(named, everywhere=everywhere, unland=unland)
     if as_json:
         say_json([changed_record(one, note=note) for one, note in restored], indent=2)
         return
@@ -164,7 +169,7 @@ def show_trashed(agent: str, everywhere: bool, as_json: bool) -> None:
 @click.option("-a", "--all", "everywhere", is_flag=True, help="Look in all projects.")
 @json_option
 def restore_trashed(agents: tuple[str, ...], everywhere: bool, as_json: bool) -> None:
-    """Restore killed agents, like fleet undo AGENT.
+    """Restore killed agents; what they have landed stays landed.
 
     \b
     Example:
@@ -172,7 +177,7 @@ def restore_trashed(agents: tuple[str, ...], everywhere: bool, as_json: bool) ->
     """
     fleet = refreshed_fleet()
     named = [fleet.trash.find(agent, everywhere=everywhere) for agent in agents]
-    _restore(fleet, named, everywhere=everywhere, as_json=as_json)
+    _restore(fleet, named, everywhere=everywhere, unland=False, as_json=as_json)
 
 
 @trash.command("empty")

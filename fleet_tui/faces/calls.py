@@ -75,6 +75,8 @@ _STATE = "the dashboard reads it from its state"
 _OWN_FILE = "the dashboard opens no configuration file"
 _PART = "the command that needs it calls it, it has no command of its own"
 
+_LANDS = "landing with the strategy pr does it"
+
 VERBS: tuple[Verb, ...] = (
     # Starting.
     Verb("create", {"cli": Offer("create", names={**_LAUNCH, "name": "branch"}), "dashboard": Offer("new")}, remote=True),
@@ -118,7 +120,14 @@ VERBS: tuple[Verb, ...] = (
         },
         reads=True,
     ),
-    Verb("undo", {"cli": Offer("undo", names={"agents": "agent"}), "dashboard": Offer("undo")}, remote=True, refreshes=True),
+    Verb(
+        "undo",
+        {
+            "cli": Offer("undo", names={"agents": "agent", "unland": "only_agent"}),
+            "dashboard": Offer("undo", left_out={"unland": "undo takes a landing back as a whole"}),
+        },
+        remote=True, refreshes=True,
+    ),
     # Prompts and questions.
     Verb(
         "prompts.deliver",
@@ -178,8 +187,8 @@ VERBS: tuple[Verb, ...] = (
     # Review.
     Verb(
         "review.diff",
-        {"cli": Offer("diff", names=_NAME, left_out={"counts": "only --json shows them, and then always"}), "dashboard": "fleet diff shows it"},
-        reads=True,
+        {"cli": Offer("diff", names=_NAME, left_out={"counts": "only --json shows them, and then always"}), "dashboard": Offer("diff")},
+        reads=True, remote=True,
     ),
     Verb("review.patch", {"cli": Offer("diff", names=_NAME), "dashboard": "the review screen shows hunks"}, reads=True),
     Verb(
@@ -187,27 +196,30 @@ VERBS: tuple[Verb, ...] = (
         {"cli": Offer("diff --stat", names=_NAME, left_out={"width": "it is the terminal's"}), "dashboard": "the review screen counts lines beside each file"},
         reads=True,
     ),
-    Verb("review.file_diff", {"cli": "fleet diff prints patches", "dashboard": "the review screen shows hunks"}, reads=True),
-    Verb("review.content", {"cli": "git show prints files", "dashboard": "the review screen colors code"}, reads=True),
-    Verb("review.reviewed", {"cli": "marks are for a screen", "dashboard": "the review screen shows them"}, reads=True),
-    Verb("review.mark_reviewed", {"cli": "marks are for a screen", "dashboard": "the review screen sets them"}),
-    Verb("review.unmark_reviewed", {"cli": "marks are for a screen", "dashboard": "the review screen removes them"}),
+    Verb("review.file_diff", {"cli": "fleet diff prints patches", "dashboard": Offer("diff")}, reads=True, remote=True),
+    Verb("review.content", {"cli": "git show prints files", "dashboard": "the review screen colors the lines of hunks"}, reads=True),
+    Verb("review.reviewed", {"cli": "marks are for a screen", "dashboard": Offer("diff")}, reads=True, remote=True),
+    Verb("review.mark_reviewed", {"cli": "marks are for a screen", "dashboard": Offer("diff")}, remote=True),
+    Verb("review.unmark_reviewed", {"cli": "marks are for a screen", "dashboard": Offer("diff")}, remote=True),
     Verb(
         "review.comment",
-        {"cli": Offer("comment", names={**_NAME, "first": "place", "last": "place", "path": "place", "side": "old"}), "dashboard": "the review screen takes them"},
+        {"cli": Offer("comment", names={**_NAME, "first": "place", "last": "place", "path": "place", "side": "old"}), "dashboard": Offer("diff")},
+        remote=True,
     ),
-    Verb("review.comments", {"cli": "fleet comments records what has changed, too", "dashboard": "the review screen shows them"}, reads=True),
-    Verb("review.refresh_comments", {"cli": Offer("comments", names=_NAME), "dashboard": "the review screen shows them"}),
+    Verb("review.comments", {"cli": "fleet comments records what has changed, too", "dashboard": "so does the review screen"}, reads=True),
+    Verb("review.refresh_comments", {"cli": Offer("comments", names=_NAME), "dashboard": Offer("diff")}, remote=True),
     Verb(
         "review.reword_comment",
-        {"cli": Offer("comments --edit", names={**_NAME, "comment_id": "edit", "text": "edit"}), "dashboard": "the review screen does it"},
+        {"cli": Offer("comments --edit", names={**_NAME, "comment_id": "edit", "text": "edit"}), "dashboard": Offer("diff")},
+        remote=True,
     ),
     Verb(
         "review.delete_comment",
-        {"cli": Offer("comments --delete", names={**_NAME, "comment_id": "delete"}), "dashboard": "the review screen does it"},
+        {"cli": Offer("comments --delete", names={**_NAME, "comment_id": "delete"}), "dashboard": Offer("diff")},
+        remote=True,
     ),
-    Verb("review.round_text", {"cli": Offer("comments --preview", names=_NAME), "dashboard": "the review screen shows it"}, reads=True),
-    Verb("review.send_comments", {"cli": Offer("comments --send", names=_NAME), "dashboard": "the review screen does it"}),
+    Verb("review.round_text", {"cli": Offer("comments --preview", names=_NAME), "dashboard": Offer("diff")}, reads=True, remote=True),
+    Verb("review.send_comments", {"cli": Offer("comments --send", names=_NAME), "dashboard": Offer("diff")}, remote=True),
     # Conflicts.
     Verb(
         "conflicts.check",
@@ -215,6 +227,7 @@ VERBS: tuple[Verb, ...] = (
         reads=True,
     ),
     Verb("conflicts.overlaps", {"cli": "fleet conflicts shows them with the conflicts", "dashboard": _LIVE}, reads=True),
+    Verb("conflicts.moved_projects", {"cli": "a command looks once", "dashboard": _LIVE}, reads=True),
     Verb("conflicts.details", {"cli": Offer("conflicts", names={"conflict": "patterns"}), "dashboard": _LIVE}, reads=True),
     # Checks.
     Verb(
@@ -232,6 +245,25 @@ VERBS: tuple[Verb, ...] = (
     # Comparing.
     Verb("comparison.of", {"cli": Offer("compare --check --sort", names={"agents": "words wants_checks"}), "dashboard": "fleet compare shows it"}, reads=True),
     Verb("comparison.keep", {"cli": Offer("compare --keep", names={"winner": "keep", "others": "words"}), "dashboard": "fleet compare --keep does it"}, waits=True),
+    # Landing.
+    Verb(
+        "landing.preview",
+        {"cli": Offer("land --dry-run", names={"check": "no_check"}), "dashboard": "fleet land --dry-run shows it"},
+        reads=True,
+    ),
+    Verb(
+        "landing.land",
+        {"cli": Offer("land", names={"check": "no_check", "message": "message edit"}), "dashboard": "fleet land does it"},
+        refreshes=True, waits=True,
+    ),
+    Verb("landing.stop_train", {"cli": Offer("land --stop", names={"agent": "stops agents"}), "dashboard": "fleet land --stop does it"}),
+    Verb(
+        "landing.give_back",
+        {"cli": Offer("land --give-back", names={"agent": "agents"}), "dashboard": "fleet land --give-back does it"},
+        refreshes=True,
+    ),
+    Verb("landing.find", {"cli": Offer("undo", names={"name": "agent"}), "dashboard": _CHOSEN}, reads=True),
+    Verb("landing.landings", {"cli": "git log shows what has landed", "dashboard": "part of undo"}, reads=True),
     # Checkpoints.
     Verb(
         "checkpoints.make",
@@ -256,6 +288,15 @@ VERBS: tuple[Verb, ...] = (
             ),
     Verb("checkpoints.rename", {"cli": Offer("checkpoint --rename", names={**_NAME, "number": "rename"}), "dashboard": "the timeline does it"}),
     Verb("checkpoints.prune", {"cli": "limits apply by themselves", "dashboard": "limits apply by themselves"}),
+    # Pull requests.
+    Verb(
+        "pull_requests.open",
+        {"cli": _LANDS, "dashboard": _LANDS},
+    ),
+    Verb("pull_requests.of", {"cli": Offer("list", names={"agents": "everywhere"}), "dashboard": _LIVE}, reads=True),
+    Verb("pull_requests.refresh", {"cli": _LANDS, "dashboard": _LIVE}),
+    Verb("pull_requests.watch", {"cli": _LANDS, "dashboard": "it follows open pull requests by itself"}),
+    Verb("pull_requests.merged_elsewhere", {"cli": Offer("doctor", left_out={"agents": "it examines those of the project", "base": "it is the branch that is checked out"}), "dashboard": "fleet doctor shows them"}, reads=True),
     # The trash.
     Verb("trash.agents", {"cli": Offer("trash"), "dashboard": "undo restores the last kill"}, reads=True),
     Verb("trash.find", {"cli": Offer("undo", names={"name": "agent"}), "dashboard": _CHOSEN}, reads=True),
@@ -337,6 +378,7 @@ PLUMBING: Mapping[str, str] = {
     "prompts.send": "part of prompts.deliver",
     "prompts.broadcast": "part of prompts.deliver",
     "prompts.receipts": "part of prompts.queue",
+    "pull_requests.findings": "part of examine",
     "trash.over_limit": "part of warnings_after_kill",
     "settings.edit_commands": "names the remedies of settings.validate",
     "wait_for_setup": "part of commands that start agents; the dashboard's list shows each agent's setup",
@@ -347,6 +389,10 @@ PLUMBING: Mapping[str, str] = {
     "checks.settings": "part of checks.start",
     "checks.run_folder": "a face opens a session with the holder of a check",
     "checks.lock_file": "a face sees whether a check goes on",
+    "landing.undo": "part of undo",
+    "landing.last": "part of undo",
+    "landing.of": "part of undo",
+    "landing.has_moved_on": "part of undo",
     "current": "a face reads an agent's newest row",
     "with_ids": "a face that is called with ids finds its agents",
     "project": "a face compares an agent's project with the one here",
@@ -379,6 +425,7 @@ DASHBOARD_ALONE: Mapping[str, tuple[str, ...]] = {
         "fold", "unfold", "filter", "zoom", "layout", "pin", "narrower", "wider", "order", "theme", "leader-zoom",
         "leader-side",
     ),
+    "compares two agents, as fleet diff --against does": ("diff-of-two",),
     "reads a pane's past": ("look-back", "look-on", "copy-mode", "leader-copy"),
     "copies what the list shows": ("copy-path", "copy-branch"),
     "gives the terminal to another program": ("shell", "editor", "leader-shell"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from fleet_tui import names
+from fleet_tui.faces.live import ConflictDetails, LiveData
 from fleet_tui.models import Agent, Status
 from fleet_tui.text import one_line
 from fleet_tui.work import Conflict, ConflictingFile, ConflictKind, ConflictPlace
@@ -22,6 +23,8 @@ KIND_WORDS: Mapping[ConflictKind, str] = {
     "other": "does not merge",
 }
 NO_COMMON_COMMIT = "they have no commit in common"
+MOST_PLACES = 5
+"""Of one file, in a prompt."""
 
 
 def place_words(place: ConflictPlace) -> str:
@@ -76,6 +79,43 @@ def short_names(agent: Agent, others: Sequence[Agent], agents: Sequence[Agent]) 
     ]
     labels = {(agent.project, agent.batch): names.batch_label(agent.batch, batch)}
     return [_short(one, agent, labels) for one in others]
+
+
+def details_of(agent: str, live: LiveData) -> ConflictDetails:
+    """An agent's conflicts; without the lines while those are not known."""
+    if live.conflict_details.agent == agent and live.conflict_details.conflicts:
+        return live.conflict_details
+    return ConflictDetails(
+        agent, tuple((one.seen_from(agent), ()) for one in live.conflicts if one.concerns(agent))
+    )
+
+
+def conflict_prompt(agent: Agent, live: LiveData, agents: Sequence[Agent]) -> str:
+    """A prompt that tells an agent what of its work does not merge, and asks it to change that."""
+    by_id = {one.id: one for one in agents}
+    parts = []
+    for conflict, files in details_of(agent.id, live).conflicts:
+        other = by_id.get(conflict.other)
+        lines = [_file_line(file) for file in files] or [f"- {path}" for path in conflict.files]
+        where = "\n".join(lines or [f"- {NO_COMMON_COMMIT}"])
+        if other is None:
+            wanted = f"Bring in {conflict.base}, resolve this, and run the tests."
+            parts.append(f"Your work does not merge with {conflict.base}:\n{where}\n{wanted}")
+        else:
+            wanted = (
+                f"Its files are in {other.worktree}: read them, but change only yours, so that the two merge."
+            )
+            parts.append(
+                f"Your work does not merge with that of {other.name} (branch {other.branch}):\n{where}\n{wanted}"
+            )
+    return "\n\n".join(parts)
+
+
+def _file_line(file: ConflictingFile) -> str:
+    places = [
+        f"line{'' if one.first >= one.last else 's'} {place_words(one)}" for one in file.places[:MOST_PLACES]
+    ]
+    return f"- {file.path}: {KIND_WORDS[file.kind]}" + (f", {'; '.join(places)}" if places else "")
 
 
 def _short(other: Agent, beside: Agent, labels: Mapping[tuple[str, str], str]) -> str:

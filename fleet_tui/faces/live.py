@@ -6,6 +6,23 @@ from collections.abc import Mapping
 
 from fleet_tui.fast_dataclasses import dataclass, field
 from fleet_tui.models import Activity, Spending, Usage
+from fleet_tui.work import Conflict, ConflictingFile, PullRequest
+
+
+@dataclass(frozen=True, slots=True)
+class ConflictDetails:
+    """What the radar knows of one agent."""
+
+    agent: str = ""
+    """The id."""
+    conflicts: tuple[tuple[Conflict, tuple[ConflictingFile, ...]], ...] = ()
+    """Each with this agent first; files without lines until they are known."""
+    base: str = ""
+    """The base branch, if the agent's work merges with it."""
+    merging: tuple[str, ...] = ()
+    """The ids of agents that have changed some of the same files, and that it merges with."""
+    shared: tuple[str, ...] = ()
+    """Files that others have changed too, and that merge."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,3 +50,11 @@ class LiveData:
     """Commits of the selected agent's branch beyond its base; None until counted."""
     link_problems: Mapping[str, str] = field(default_factory=dict)
     """Why an agent's `.git` no longer leads to its repository. Its changes are not counted."""
+    pull_requests: Mapping[str, PullRequest] = field(default_factory=dict)
+    """As last seen."""
+    conflicts: tuple[Conflict, ...] = ()
+    """Whose work does not merge, as last found by merging in memory."""
+    conflict_marks: Mapping[str, str] = field(default_factory=dict)
+    """With whom each agent conflicts, in a few cells: C +1."""
+    conflict_details: ConflictDetails = ConflictDetails()
+    """Of the selected agent."""

@@ -20,6 +20,8 @@ class ConflictVerbs:
     def __init__(self, fleet: FleetReader) -> None:
         self._fleet = fleet
         self._radars: dict[Path, Radar] = {}
+        self._checked: dict[str, Radar] = {}
+        """By project."""
 
     def check(
         self, agents: Sequence[Agent], on_change: Callable[[Sequence[Overlap]], None] = lambda _: None
@@ -34,6 +36,7 @@ class ConflictVerbs:
         changed = {agent.id for agent in agents}
         for radar, members in self._projects(agents):
             found = radar.check(members, changed, on_change)
+            self._checked |= {agent.project: radar for agent in members}
             report = ConflictReport(
                 report.conflicts + found.conflicts,
                 report.overlaps + found.overlaps,
@@ -47,6 +50,10 @@ class ConflictVerbs:
         """The files that several agents of these agents' projects have changed, whether they merge or not."""
         changed = {agent.id for agent in agents}
         return [one for radar, members in self._projects(agents) for one in radar.overlaps(members, changed)]
+
+    def moved_projects(self) -> list[str]:
+        """The projects that were checked and whose base branch has moved since: a few calls of stat, and no git."""
+        return sorted({project for project, radar in self._checked.items() if radar.has_base_moved()})
 
     def details(self, conflict: Conflict) -> tuple[ConflictingFile, ...]:
         """Each file of a conflict with its kind, lines and function; lines are those of its first agent's file."""

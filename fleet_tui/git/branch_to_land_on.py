@@ -26,3 +26,18 @@ def base_branch(git_dir: Path) -> BaseBranch | None:
         return None
     name = ask(git_dir, "symbolic-ref", "-q", "HEAD").stdout.strip()
     return BaseBranch(name.removeprefix(_HEADS), found[0])
+
+
+def base_stamp(git_dir: Path, base: BaseBranch | None) -> tuple[object, ...]:
+    """Differs once `base_branch` may answer something else; as cheap as a few calls of stat."""
+    name = base.name if base is not None else ""
+    files = ("HEAD", "packed-refs", "reftable/tables.list", *([f"{_HEADS}{name}"] if name else ["logs/HEAD"]))
+    return tuple(map(_stamp, (git_dir / file for file in files)))
+
+
+def _stamp(path: Path) -> object:
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_mtime_ns, found.st_size, found.st_ino

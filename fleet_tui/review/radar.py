@@ -53,6 +53,8 @@ class Radar:
         self._unread: dict[str, str] = {}
         self._generation = ""
         self._forks: dict[tuple[str, str], str] = {}
+        self._base: git.BaseBranch | None = None
+        self._base_stamp: tuple[object, ...] = ()
 
     def check(
         self,
@@ -79,7 +81,7 @@ class Radar:
         changed: Collection[str],
         on_overlaps: Callable[[Sequence[Overlap]], None],
     ) -> ConflictReport:
-        base = git.base_branch(self._git_dir)
+        base = self._read_base()
         if base is None:
             return ConflictReport(problem="the repository has no commit yet")
         with self._opened(agents) as scratch:
@@ -101,7 +103,7 @@ class Radar:
 
     def overlaps(self, agents: Sequence[Agent], changed: Collection[str]) -> Sequence[Overlap]:
         """The files that several of these agents have changed, without merging anything."""
-        base = git.base_branch(self._git_dir)
+        base = self._read_base()
         if base is None:
             return ()
         with self._opened(agents) as scratch:
@@ -110,7 +112,7 @@ class Radar:
 
     def details(self, agents: Sequence[Agent], conflict: Conflict) -> tuple[ConflictingFile, ...]:
         """What conflicts, with the lines in the files of the conflict's first agent."""
-        base = git.base_branch(self._git_dir)
+        base = self._read_base()
         if base is None or not conflict.files:
             return ()
         with self._opened(agents) as scratch:
@@ -124,6 +126,18 @@ class Radar:
                 return git.conflicting_files(
                     self._git_dir, one.commit, theirs, base=base.commit, objects=objects
                 )
+
+    def has_base_moved(self) -> bool:
+        """Whether the base branch may be another one, or have another commit, than at the last look."""
+        return git.base_stamp(self._git_dir, self._base) != self._base_stamp
+
+    def _read_base(self) -> git.BaseBranch | None:
+        # Once more for a branch of another name: the stamp has to be older than what it stands for.
+        for _ in range(2):
+            stamp = git.base_stamp(self._git_dir, self._base)
+            if stamp != self._base_stamp or self._base is None:
+                self._base, self._base_stamp = git.base_branch(self._git_dir), stamp
+        return self._base
 
     @contextmanager
     def _opened(self, agents: Sequence[Agent]) -> Iterator[git.ScratchObjects]:

@@ -18,6 +18,7 @@ from fleet_tui.cli.group import cli as group
 from fleet_tui.fleet import Fleet
 from fleet_tui.permissions.decision_log import LoggedDecision
 from fleet_tui.system.identity import user_and_host
+from fleet_tui.work import PullRequest
 from tests.agent_pool import AgentPool, fleet, module_pool, pool
 from tests.cli.commands import Cli, all_commands, cli
 from tests.conftest import git
@@ -201,17 +202,27 @@ OTHER_COMMANDS = (
     "config", "config --validate", "trust", "trust --list", "untrust", "profiles", "profiles check", "keys",
     "keys explain", "doctor",
 )  # fmt: skip
-CHECKED = (*AGENT_COMMANDS, *TALK_COMMANDS, *OTHER_COMMANDS)
+LAND_COMMANDS = ("land", "land --dry-run")
+CHECKED = (*AGENT_COMMANDS, *TALK_COMMANDS, *LAND_COMMANDS, *OTHER_COMMANDS)
 
 
-def test_commands_that_change_agents_print_agents(ask: JsonCli, cli: Cli, pool: AgentPool) -> None:
+def test_commands_that_change_agents_print_agents(
+    ask: JsonCli, cli: Cli, fleet: Fleet, pool: AgentPool
+) -> None:
     made = ask("create", "js-one", "-a", "minting", "-p", "do it")
     assert (made["name"], made["prompt"], made["status"] != "failed") == ("js-one", "do it", True)
     batch = ask("fanout", "2", "js", "-p", "x")
     assert [one["name"] for one in batch] == ["js-A", "js-B"]
     assert len({one["batch"] for one in batch}) == 1
     assert [one["prompt"] for one in ask("multi", "js-m:exec cat", "-a", "shell")] == ["exec cat"]
-    assert {"js-one", "js-A", "js-m"} <= {one["name"] for one in ask("list")}
+    with fleet.store.transaction():
+        fleet.store.pull_requests.put(
+            PullRequest(made["id"], "https://host/1", 1, "open", "running", "", 0, 5.0)
+        )
+    listed = {one["name"]: one["pull_request"] for one in ask("list")}
+    assert {"js-one", "js-A", "js-m"} <= listed.keys()
+    assert (listed["js-one"]["checks"], listed["js-one"]["seen_at"]) == ("running", "1970-01-01T00:00:05Z")
+    assert listed["js-m"] is None
     assert ask("fork", "js-one", "js-two")["base"]
     assert [one["status"] for one in ask("stop", "js-one")] == ["stopped"]
     assert ask("revive", "js-one")["run"] == 2
@@ -302,6 +313,22 @@ def test_commands_that_talk_to_agents_print_what_was_said(
     assert ask("approvals")[0]["agent_name"] == agent.name
     assert ask("approvals", "try", "ls", of="approvals try")["mode"] == "off"
     assert ask.checked == set(TALK_COMMANDS)
+
+
+def test_landing_prints_plans_and_what_has_landed(ask: JsonCli, cli: Cli, pool: AgentPool) -> None:
+    agents = [pool.take(), pool.take()]
+    for number, agent in enumerate(agents):
+        (Path(agent.worktree) / "both.txt").write_text(f"{number}\n")
+    git(pool.project, "branch", "js-other")
+    words = (*(agent.name for agent in agents), "--into", "js-other")
+
+    plans = ask("land", *words, "--dry-run", of="land --dry-run")
+    report = ask("land", *words, "--yes", code=14)
+
+    assert [plan["can_land"] for plan in plans] == [True, False]
+    assert [one["agent"] for one in report["landings"]] == [agents[0].id]
+    assert [one["kind"] for one in report["conflicts"]] == ["both added"]
+    assert ask.checked == set(LAND_COMMANDS)
 
 
 @pytest.fixture

@@ -40,9 +40,11 @@ FAMILIES = (
     "profiles",
     "review",
     "comparison",
+    "pull_requests",
     "conflicts",
     "checks",
     "checkpoints",
+    "landing",
 )
 SOURCE = Path(fleet_tui.__file__).parent
 OF_FACE = (

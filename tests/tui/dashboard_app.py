@@ -110,12 +110,13 @@ class StageApp(ToastApp[None], inherit_bindings=False):
         panes: int = 0,
         drafts: FormDrafts | None = None,
         is_demo: bool = False,
+        worker: StillWorker | None = None,
     ) -> None:
         super().__init__()
         for ours in themes.OURS:
             self.register_theme(ours)
         self.theme = theme
-        self.worker = StillWorker()
+        self.worker = worker or StillWorker()
         self.fleet_state = state
         self.dashboard = Dashboard(
             LivePanes(places or Nowhere()),
@@ -160,11 +161,12 @@ def run_dashboard(
     size: tuple[int, int] = (120, 40),
     keymap: Keymap | None = None,
     place: ProjectInfo = fleet_states.PLACE,
+    live: LiveData = fleet_states.LIVE,
 ) -> None:
     """Run the steps of a test on a dashboard of this size."""
 
     async def run() -> None:
-        app = StageApp(state, keymap=keymap, place=place)
+        app = StageApp(state, keymap=keymap, place=place, live=live)
         async with app.run_test(size=size, notifications=True):
             keyboard = Keyboard(app)
             await keyboard.pause()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from fleet_tui.faces.live import LiveData
+from fleet_tui.faces.live import ConflictDetails, LiveData
 from fleet_tui.fleet.profiles import AgentProgram
 from fleet_tui.fleet.project_info import ProjectInfo
 from fleet_tui.models import (
@@ -21,6 +21,7 @@ from fleet_tui.models import (
     TrustRequestLine,
     Usage,
 )
+from fleet_tui.work import Conflict, ConflictingFile, ConflictPlace
 
 NOTHING_SEEN = LiveData()
 
@@ -266,3 +267,35 @@ def with_status(state: FleetState, name: str, status: Status) -> FleetState:
     """The same fleet with one agent changed."""
     changed = tuple(replace(one, status=status) if one.name == name else one for one in state.agents)
     return FleetState(changed, state.batches, state.journal_id + 1)
+
+
+_COLLIDING = Conflict(
+    "id-refactor-auth-a",
+    "id-refactor-auth-c",
+    "main",
+    ("src/auth/claims.py", "src/auth/session.py"),
+    NOW - 4 * MINUTE,
+)
+IN_CONFLICT = replace(
+    LIVE,
+    conflicts=(_COLLIDING,),
+    conflict_marks={"id-refactor-auth-a": "C", "id-refactor-auth-c": "A"},
+    conflict_details=ConflictDetails(
+        "id-refactor-auth-a",
+        (
+            (
+                _COLLIDING,
+                (
+                    ConflictingFile(
+                        "src/auth/session.py", "both changed", (ConflictPlace(37, 46, "issue()"),)
+                    ),
+                    ConflictingFile("src/auth/claims.py", "both added"),
+                ),
+            ),
+        ),
+        "main",
+        ("id-refactor-auth-b",),
+        ("pyproject.toml",),
+    ),
+)
+"""Two of a batch do not merge, the first of which is selected at the start."""

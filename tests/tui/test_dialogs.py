@@ -68,7 +68,7 @@ def test_all_keys_can_be_reached_in_a_low_terminal() -> None:
     async def go(app: StageApp, pilot: Pilot[None]) -> None:
         await pilot.press("question_mark")
         await until(pilot, lambda: app.screen.query(AllKeys) and app.screen.query_one(AllKeys).size.height)
-        await pilot.press(*["pagedown"] * 8)
+        await pilot.press(*["pagedown"] * 10)
         await until(pilot, lambda: "all keys go to the agent except" in text_of(app))
 
     run_dashboard(go, size=(80, 24))

@@ -70,6 +70,12 @@ def test_dashboard(snap_compare: Compare, places: Recorded, size: tuple[int, int
     assert shows(snap_compare, places, size, "j", theme=theme)
 
 
+@BOTH
+def test_a_conflict(snap_compare: Compare, places: Recorded, size: tuple[int, int]) -> None:
+    app = StageApp(live=fleet_states.IN_CONFLICT, places=places)
+    assert snap_compare(app, terminal_size=size, run_before=pressing(app))
+
+
 @WIDE_FIRST
 def test_typing(snap_compare: Compare, places: Recorded, size: tuple[int, int]) -> None:
     assert shows(snap_compare, places, size, "enter")

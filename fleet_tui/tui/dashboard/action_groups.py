@@ -15,6 +15,7 @@ from fleet_tui.faces.form_drafts import FormDrafts
 from fleet_tui.tui.actions import ACTIONS
 from fleet_tui.tui.dashboard.agent_actions import AgentActions
 from fleet_tui.tui.dashboard.away_actions import AwayActions
+from fleet_tui.tui.dashboard.conflict_actions import ConflictActions
 from fleet_tui.tui.dashboard.display import Display
 from fleet_tui.tui.dashboard.draft_keeper import DraftKeeper
 from fleet_tui.tui.dashboard.end_actions import EndActions
@@ -26,6 +27,7 @@ from fleet_tui.tui.dashboard.leader_actions import LeaderActions
 from fleet_tui.tui.dashboard.list_actions import ListActions
 from fleet_tui.tui.dashboard.outside import ExternalPrograms
 from fleet_tui.tui.dashboard.prompt_actions import PromptActions
+from fleet_tui.tui.dashboard.review_actions import ReviewActions
 from fleet_tui.tui.dashboard.scrollback_actions import ScrollbackActions
 from fleet_tui.tui.dashboard.start_actions import PromptHistory, StartActions
 from fleet_tui.tui.dashboard.trust_gate import TrustGate
@@ -86,6 +88,7 @@ class ActionGroups:
         outside = ExternalPrograms(display, self.typing.stop_if_typing)
         kept = DraftKeeper(display, drafts)
         self.agent = AgentActions(view, display, requests, outside, kept)
+        self.review = ReviewActions(view, display, requests, outside, kept)
         self.fleet = FleetActions(view, display, requests, outside)
         self.start = StartActions(view, display, requests, trust, prompts, kept)
         self.end = EndActions(view, display, requests, trust, self.start.select_when_listed)
@@ -100,6 +103,8 @@ class ActionGroups:
             beside_selected=self._beside_selected,
         )
 
+        self.conflicts = ConflictActions(view, display)
+
     def handlers(self) -> dict[str, Handler]:
         """The method of every action of the table; raises MissingHandler for a row without one."""
         groups = {
@@ -111,7 +116,9 @@ class ActionGroups:
             "start": self.start,
             "end": self.end,
             "prompts": self.prompts,
+            "conflicts": self.conflicts,
             "agent": self.agent,
+            "review": self.review,
             "fleet": self.fleet,
         }
         return bind(ACTIONS, groups)

@@ -7,6 +7,7 @@ from fleet_tui.models import Agent
 from fleet_tui.tui.actions import in_context
 from fleet_tui.tui.keys import Keymap, show
 from fleet_tui.tui.widgets.footer import Footer, FooterKey
+from fleet_tui.tui.widgets.lines import Line, keys
 
 FILTER_KEYS = (
     FooterKey("↵", "keep", ("enter",)),
@@ -47,6 +48,11 @@ class FooterKeys:
         )
         shown = [action for action in ranked if keymap.of(action.id) and action.id != "help"]
         footer.show_list([self._key(action.id, action.label) for action in shown], self._key("help", "help"))
+
+    def conflict(self) -> Line:
+        """What can be done about a conflict of the selected agent."""
+        diff, prompt = (self._keymap.shown(name) for name in ("diff-of-two", "prompt"))
+        return keys((diff, "diff of the two"), (prompt, "tell it"))
 
     def show_filter(self, footer: Footer) -> None:
         footer.show_list(FILTER_KEYS, None, chip="FILTER")

@@ -72,6 +72,11 @@ class ListActions:
         agents = self._view.state.agents
         self._show_next(1, [agent for agent in agents if STATUS_LOOKS[agent.status].total is total])
 
+    def select_next_colliding(self) -> None:
+        """Select the next agent whose work does not merge."""
+        marked = self._view.live.conflict_marks
+        self._show_next(1, [agent for agent in self._view.state.agents if agent.id in marked])
+
     def _show_next(self, step: int, agents: Sequence[Agent]) -> bool:
         """Select the next of these agents: unfold their batches, and clear a filter that hides them all."""
         if not agents:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from fleet_tui.faces.conflict_wording import conflict_prompt
 from fleet_tui.fleet.prompts import AgentPrompts
 from fleet_tui.models import Agent, Receipt, ReceiptState, Status
 from fleet_tui.tui.dashboard.display import Display
@@ -65,8 +66,18 @@ class PromptActions:
 
         if text and (before := self._drafts.text(form, PROMPT)):
             self._drafts.keep(form, {PROMPT: f"{before}\n{text}"})
-        dialog = PromptDialog(targets, self._prompts.prompts(), text, ask_rules, is_new=True)
+        about = "" if text else self._about_conflict(targets)
+        dialog = PromptDialog(
+            targets, self._prompts.prompts(), text or about, ask_rules, is_new=True, is_suggested=bool(about)
+        )
         self._drafts.open(form, dialog, send)
+
+    def _about_conflict(self, targets: Sequence[Agent]) -> str:
+        """What to tell an agent whose work does not merge; empty for others, and for several."""
+        live = self._view.live
+        if len(targets) != 1 or targets[0].id not in live.conflict_marks:
+            return ""
+        return conflict_prompt(targets[0], live, self._view.state.agents)
 
     async def _load_rules(self, dialog: PromptDialog, profiles: Sequence[str]) -> None:
         dialog.know(await self._requests.call("profiles.text_rules", profiles))

@@ -182,8 +182,10 @@ class Dashboard(ErrorBoundary, Screen[None]):
 
     def _show_detail(self, now: float) -> None:
         agent = self.view.agent
-        self.query_one(Detail).show(agent, self.view.live, now)
+        self.query_one(Detail).show(agent, self.view.live, now, self.view.state.agents)
         frame = self.query_one("#detail", Frame)
+        collides = agent is not None and agent.id in self.view.live.conflict_marks
+        frame.foot((), FooterKeys(self.keymap).conflict() if collides else ())
         if agent is None:
             frame.title(())
         else:
@@ -202,6 +204,7 @@ class Dashboard(ErrorBoundary, Screen[None]):
             moving,
             self._is_covered,
             (keymap.shown("leave"), keymap.shown("leader"), keymap.shown("answer"), keymap.shown("zoom")),
+            view.live,
         )
         self.query_one(PaneGrid).show(self.groups.layout.agents_in_panes(), look)
         self.groups.typing.hold()
@@ -424,12 +427,14 @@ class Dashboard(ErrorBoundary, Screen[None]):
     @on(Header.Clicked)
     def _clicked_count(self, event: Header.Clicked) -> None:
         self.groups.typing.stop_if_typing()
-        if event.status is None:
+        if event.counted is None:
             self._clear_filter()
-        elif event.status is Status.BLOCKED:
+        elif event.counted == "conflict":
+            self.groups.list.select_next_colliding()
+        elif event.counted is Status.BLOCKED:
             self.action_run("next-needing")
         else:
-            self.groups.list.select_next_counted(event.status)
+            self.groups.list.select_next_counted(event.counted)
 
     @on(AwayRows.Chosen)
     def _clicked_summary(self, event: AwayRows.Chosen) -> None:

@@ -15,6 +15,7 @@ from fleet_tui.tui.keys import Keymap, short, show
 from fleet_tui.tui.widgets.fields import Input
 from fleet_tui.tui.widgets.frame import Frame
 from fleet_tui.tui.widgets.lines import Line, LineView, fit
+from fleet_tui.tui.widgets.row_lines import CONFLICT
 from fleet_tui.tui.widgets.statuses import ROLES
 from fleet_tui.tui.widgets.which_key import KeyGroup, key_columns
 
@@ -140,6 +141,7 @@ class AllKeys(LineView):
             fit(((STATUS_LOOKS[status].glyph, ROLES[status]), (f" {says}", "")), cell)
             for status, says in LEGEND
         ]
+        cells.append(fit(((CONFLICT, "error"), (" does not merge", "")), cell))
         rows = [
             tuple(part for one in cells[i : i + columns] for part in one)
             for i in range(0, len(cells), columns)

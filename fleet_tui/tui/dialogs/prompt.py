@@ -35,8 +35,11 @@ class PromptDialog(DraftDialog[tuple[str, bool, bool]]):
         ask_rules: Callable[[PromptDialog], None] | None = None,
         *,
         is_new: bool = False,
+        is_suggested: bool = False,
     ) -> None:
         super().__init__()
+        self._is_suggested = is_suggested
+        """The text is ours: it is selected, so that typing replaces it, and it is no draft until it is changed."""
         self._is_new = is_new
         """The text exists nowhere else, so leaving keeps it even if it is unchanged."""
         self._ask_rules = ask_rules
@@ -60,11 +63,13 @@ class PromptDialog(DraftDialog[tuple[str, bool, bool]]):
 
     def on_mount(self) -> None:
         super().on_mount()
-        if self._is_new:
+        if self._is_new and not self._is_suggested:
             self._blank = {}
         area = self.query_one(PromptArea)
         area.focus()
         area.move_cursor(area.document.end)
+        if self._is_suggested and area.text == self._text:
+            area.select_all()
 
     @property
     def _is_command(self) -> bool:

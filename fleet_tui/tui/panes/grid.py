@@ -7,14 +7,15 @@ from collections.abc import Iterable, Sequence
 from textual.app import ComposeResult
 from textual.containers import Container
 
+from fleet_tui.faces.live import LiveData
 from fleet_tui.faces.wording import word
-from fleet_tui.fast_dataclasses import dataclass
+from fleet_tui.fast_dataclasses import dataclass, field
 from fleet_tui.models import Agent
 from fleet_tui.tui.panes.live_panes import LivePanes
 from fleet_tui.tui.panes.pane import Pane
 from fleet_tui.tui.widgets.frame import Frame
 from fleet_tui.tui.widgets.lines import CHIP_HERE, CHIP_QUIET, Line, clean, key
-from fleet_tui.tui.widgets.row_lines import since
+from fleet_tui.tui.widgets.row_lines import conflict_mark, since
 from fleet_tui.tui.widgets.statuses import ROLES, glyph, needs
 
 LAYOUTS = (1, 2, 4, 6, 9)
@@ -46,6 +47,7 @@ class PaneLook:
     """A dialog covers the panes: their own colors would show through its scrim."""
     keys: tuple[str, str, str, str] = ("ctrl+q", "ctrl+]", "a", "z")
     """The chords of leave, leader, answer and zoom."""
+    live: LiveData = field(default_factory=LiveData)
 
 
 class PaneFrame(Frame):
@@ -107,7 +109,14 @@ class PaneFrame(Frame):
         if look.typing and look.typing != agent.id and not needs(agent):
             role = "muted"
         bell = (("♪ ", "bold foreground"),) if agent.id in look.bells else ()
-        return (*bell, (word(agent), role), (f" {since(agent, look.now)}", "muted"))
+        mark = conflict_mark(agent, look.live)
+        return (
+            *mark,
+            *((("  ", ""),) if mark else ()),
+            *bell,
+            (word(agent), role),
+            (f" {since(agent, look.now)}", "muted"),
+        )
 
     def _true_size(self) -> Line:
         size = self.pane.true_size

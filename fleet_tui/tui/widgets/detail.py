@@ -5,13 +5,15 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 
+from fleet_tui.faces.conflict_wording import details_of
 from fleet_tui.faces.live import LiveData
 from fleet_tui.faces.wording import percent, source_words, word
 from fleet_tui.models import Activity, Agent, Evidence, Spending
 from fleet_tui.quantities import age, dollars, memory, tokens
 from fleet_tui.text import block
+from fleet_tui.tui.widgets.conflict_lines import conflict_lines
 from fleet_tui.tui.widgets.lines import Line, LineView, TextPart, clean, fit, length
-from fleet_tui.tui.widgets.row_lines import agent_text
+from fleet_tui.tui.widgets.row_lines import agent_text, request_parts
 from fleet_tui.tui.widgets.statuses import ROLES
 
 BARS = "▁▂▃▄▅▆▇█"
@@ -26,22 +28,33 @@ class Detail(LineView):
         self._agent: Agent | None = None
         self._live = LiveData()
         self._now = 0.0
+        self._agents: Sequence[Agent] = ()
 
-    def show(self, agent: Agent | None, live: LiveData, now: float) -> None:
-        self._agent, self._live, self._now = agent, live, now
+    def show(self, agent: Agent | None, live: LiveData, now: float, agents: Sequence[Agent] = ()) -> None:
+        """Show an agent; `agents` are all, whose names its conflicts need."""
+        self._agent, self._live, self._now, self._agents = agent, live, now, agents
         self.redraw()
 
     def lines(self, width: int, height: int) -> Sequence[Line]:
         agent = self._agent
         if agent is None:
             return [((" no agent is selected", "muted"),)]
+        conflicts = self._conflicts(agent, width, height)
+        height -= len(conflicts)
         found = [
             *self._graphs(agent, width),
             *self._facts(agent, width, height),
             ((" ", ""), ("─" * (width - 2), "rule")),
         ]
         # One cell stays free at the right, as at the left.
-        return [fit(line, width - 1) for line in [*found, *self._log(agent, height - len(found))]]
+        below = [*found, *self._log(agent, height - len(found))]
+        return [fit(line, width - 1) for line in [*conflicts, *below]]
+
+    def _conflicts(self, agent: Agent, width: int, height: int) -> list[Line]:
+        """What does not merge, and a rule under it; at most half of the panel."""
+        details = details_of(agent.id, self._live)
+        found = conflict_lines(details, agent, self._agents, width - 1, height // 2)
+        return [*found, ((" ", ""), ("─" * (width - 2), "rule"))] if found else []
 
     def _graphs(self, agent: Agent, width: int) -> list[Line]:
         used = self._live.usage.get(agent.id)
@@ -76,6 +89,10 @@ class Detail(LineView):
             ((" spent   ", "muted"), *spent(self._spent(agent))),
             ((" prompt  ", "muted"), (clean(agent.prompt) or "–", "")),
         ]
+        if request := self._live.pull_requests.get(agent.id):
+            first, *more = request_parts(request)
+            page = (f"  {clean(request.note or request.url)}", "muted")
+            lines.insert(3, ((" pull    ", "muted"), (first[0].strip(), ""), *more, page))
         if height >= 12:
             lines = [(), *lines]
         if height >= 20:

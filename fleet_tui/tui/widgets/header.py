@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from typing import Literal
 
 from textual import events
 from textual.message import Message
@@ -17,20 +18,23 @@ from fleet_tui.faces.wording import STATUS_LOOKS
 from fleet_tui.models import Agent, FleetState, Status
 from fleet_tui.quantities import counted, dollars
 from fleet_tui.tui.widgets.lines import CHIP_YOU, Line, LineView, TextPart, both_ends, length
+from fleet_tui.tui.widgets.row_lines import CONFLICT
 from fleet_tui.tui.widgets.statuses import glyph
 
 _DENSITIES = ((True, True, True), (False, True, True), (False, False, True), (False, False, False))
 """Widths from which words, cores and memory, and the cost are shown."""
+
+Counted = Status | Literal["conflict"] | None
+"""What a count is of; None for all agents."""
 
 
 class Header(LineView):
     class Clicked(Message):
         """A count was clicked."""
 
-        def __init__(self, status: Status | None) -> None:
+        def __init__(self, counted: Counted) -> None:
             super().__init__()
-            self.status = status
-            """What was counted; None for all agents."""
+            self.counted = counted
 
     def __init__(self, *, id: str | None = None) -> None:  # noqa: A002 - Textual's name
         super().__init__(id=id, classes="bar top")
@@ -39,7 +43,7 @@ class Header(LineView):
         self._clock = ""
         self._today: float | None = None
         self._note = ""
-        self._places: list[tuple[int, int, Status | None]] = []
+        self._places: list[tuple[int, int, Counted]] = []
         """The first cell of each visible count, and the one after its last."""
 
     def show(self, state: FleetState, live: LiveData, now: float, *, note: str = "") -> None:
@@ -55,7 +59,7 @@ class Header(LineView):
             left, right = self._left(words=words, full=load), self._right(load=load, cost=cost)
             if length(left) + length(right) + 2 <= width:
                 return [both_ends(left, right, width)]
-        statuses = len(totals(self._agents))
+        statuses = len(totals(self._agents)) + 1
         while statuses and length(left) + length(right) + 2 > width:
             statuses -= 1
             left = self._left(words=False, full=False, statuses=statuses)
@@ -76,13 +80,18 @@ class Header(LineView):
             chip = (f" ◆ {waiting} need{'s' if waiting == 1 else ''} you ", CHIP_YOU)
             self._add(parts, Status.BLOCKED, chip)
             parts.append((" ", ""))
-        for status, count in list(totals(self._agents).items())[:statuses]:
+        found = totals(self._agents)
+        for status, count in list(found.items())[:statuses]:
             mark, role = glyph(
                 next(agent for agent in self._agents if STATUS_LOOKS[agent.status].total is status)
             )
             self._add(
                 parts, status, (mark, role), (f" {count}", ""), (f" {status}" if words else "", "muted")
             )
+        colliding = sum(agent.id in self._live.conflict_marks for agent in self._agents)
+        if colliding and (statuses is None or statuses > len(found)):
+            word = " in conflict" if words else ""
+            self._add(parts, "conflict", (CONFLICT, "error"), (f" {colliding}", ""), (word, "muted"))
         return tuple(parts)
 
     @property
@@ -90,7 +99,7 @@ class Header(LineView):
         """The first cell after the chip of those who need you; 0 without one."""
         return next((end for _, end, status in self._places if status is Status.BLOCKED), 0)
 
-    def _add(self, parts: list[TextPart], status: Status, *said: TextPart) -> None:
+    def _add(self, parts: list[TextPart], status: Counted, *said: TextPart) -> None:
         """Add a count, and remember its cells for clicks."""
         parts.append(("  ", ""))
         start = length(parts)

@@ -10,13 +10,14 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from fleet_tui.faces.live import LiveData
 from fleet_tui.faces.totals import counts
-from fleet_tui.faces.wording import STATUS_LOOKS, percent, word
+from fleet_tui.faces.wording import STATUS_LOOKS, percent, request_mark, word
 from fleet_tui.fast_dataclasses import dataclass, field, replace
 from fleet_tui.models import REPORT, Agent, PromptSummary, Status
 from fleet_tui.quantities import age, memory
 from fleet_tui.tui.widgets.lines import Line, TextPart, both_ends, clean, fit, key, length, wrap
 from fleet_tui.tui.widgets.rows import AgentRow, BatchRow, ListRow, ProjectRow
 from fleet_tui.tui.widgets.statuses import ROLES, glyph, needs
+from fleet_tui.work import PullRequest
 
 WIDE = 60
 """From this width on, a row of one line has room for the word and the diff."""
@@ -25,6 +26,9 @@ WITH_DIFF, WITH_PROFILE = 32, 40
 MOVING_SECONDS = 2.0
 FULL_PERCENT = 50.0
 """From this share on, the row shows how full the conversation is."""
+CONFLICT = "≠"
+MARK_LEAST = 4
+"""Cells of a name that a mark beside it leaves, at least."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +120,7 @@ def _batch_line(row: BatchRow, look: Look, width: int) -> Line:
     name = clean(f"{row.project} / {row.name}" if look.is_stacked else row.name)
     mark = " ▸ " if row.is_folded else " ▾ "
     count = f"  {len(row.members)}"
-    inside = rollup(row.members) if row.is_folded else ()
+    inside = (*rollup(row.members), *_colliding(row.members, look)) if row.is_folded else ()
     room = width - len(mark) - len(count) - length(inside) - 1
     shown = (name, "muted" if look.is_stacked else "")
     # Cut a long name, never the count.
@@ -131,6 +135,18 @@ def rollup(members: Iterable[Agent]) -> Line:
         mark, role = glyph(_of(status))
         parts += [(mark, role), (f"{count} ", "muted")]
     return tuple(parts)
+
+
+def _colliding(members: Sequence[Agent], look: Look) -> Line:
+    """How many of a folded batch conflict with somebody."""
+    count = sum(agent.id in look.live.conflict_marks for agent in members)
+    return ((CONFLICT, "error"), (f"{count} ", "muted")) if count else ()
+
+
+def conflict_mark(agent: Agent, live: LiveData) -> Line:
+    """With whom the agent conflicts; empty if with nobody."""
+    mark = live.conflict_marks.get(agent.id)
+    return ((f"{CONFLICT} {clean(mark)}", "error"),) if mark else ()
 
 
 def _of(status: Status) -> Agent:
@@ -150,8 +166,9 @@ def full_row(row: AgentRow, look: Look, width: int) -> list[Line]:
         right = (*fit(_diff(agent, look, 11), 11, right=True), *right)
     if width >= WITH_PROFILE:
         right = (*fit(((clean(_profile(agent)), "muted"),), 8), *right)
-    name = ((clean(row.short), "bold"),)
-    lines = [both_ends((*bar, (" ", ""), *name), right, width)]
+    left: Line = (*bar, (" ", ""))
+    name = _marked_name(row, look, width - length(left) - length(right) - 1)
+    lines = [both_ends((*left, *name), right, width)]
     indent: Line = (bar[0], ("   ", ""))
     shown_word, role = word(agent), ROLES[agent.status]
     if needs(agent):
@@ -162,11 +179,21 @@ def full_row(row: AgentRow, look: Look, width: int) -> list[Line]:
             *indent,
             (shown_word, role),
             *prompt_parts(look.prompts.get(agent.id), agent.status),
+            *request_parts(look.live.pull_requests.get(agent.id)),
             ("  ", ""),
             text,
         )
         lines.append(both_ends(said, _usage(agent, look), width))
     return [_tinted(line, "sel", width) for line in lines] if is_selected else lines
+
+
+def _marked_name(row: AgentRow, look: Look, room: int) -> Line:
+    """The name and the mark of a conflict; the name is cut, and a mark that leaves too little of it."""
+    name, mark = ((clean(row.short), "bold"),), conflict_mark(row.agent, look.live)
+    if not mark:
+        return name
+    kept = min(length(name), max(MARK_LEAST, room - length(mark) - 2))
+    return (*fit(name, kept), ("  ", ""), *fit(mark, min(length(mark), max(0, room - kept - 2))))
 
 
 def prompt_parts(prompts: PromptSummary | None, status: Status = Status.WORKING) -> Line:
@@ -180,6 +207,21 @@ def prompt_parts(prompts: PromptSummary | None, status: Status = Status.WORKING)
     unstated_wait = prompts.unstated_wait(status)
     why = f": {clean(unstated_wait)}" if unstated_wait else ""
     return ((f"  {prompts.queued} queued{why}", "warning" if why else "muted"),)
+
+
+def request_parts(request: PullRequest | None) -> Line:
+    """The agent's pull request: its number, checks and review."""
+    if request is None:
+        return ()
+    mark, role = request_mark(request)
+    number, _, state = mark.partition(" ")
+    found: Line = ((f"  {number}", "muted" if state else role), (f" {state}" if state else "", role))
+    if request.review and request.state == "open":
+        found = (
+            *found,
+            (f" {request.review}", "warning" if request.review == "changes requested" else "muted"),
+        )
+    return found
 
 
 def _question(agent: Agent, look: Look, width: int, indent: Line, shown_word: str) -> list[Line]:
@@ -200,12 +242,16 @@ def one_line_row(row: AgentRow, look: Look, width: int, widest: int) -> Line:
     agent = row.agent
     role = "" if needs(agent) else "muted"
     name_width = max(11, widest) if width >= WIDE else row.name_width
-    name = fit(((clean(row.short), "bold"),), min(name_width, width // 2))
+    name_width = min(name_width, width // 2)
+    name = _marked_name(row, look, width // 2)
+    name = fit(name, max(name_width, length(name)) if len(name) > 1 else name_width)
     left: Line = (*_bar(agent, look), (" ", ""), *name, (" ", ""))
     right: Line = ((f"{since(agent, look.now):>5}", "muted"), (" ", ""))
     text: TextPart = (agent_text(agent, look.live), role)
     if width >= WIDE:
-        left = (*left, *fit(((word(agent), ROLES[agent.status]),), 11), (" ", ""), text)
+        request = request_parts(look.live.pull_requests.get(agent.id))
+        shown = (*request[:2], ("  ", "")) if request else ((" ", ""),)
+        left = (*left, *fit(((word(agent), ROLES[agent.status]),), 11), *shown, text)
         right = (*fit(_diff(agent, look, 10), 10, right=True), *right)
     else:
         left = (*left, text)
