@@ -28,7 +28,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from fleet_tui.fleet import Fleet
-    from fleet_tui.models import Agent, TrashItem, TrashReport
+    from fleet_tui.models import Agent
+    from fleet_tui.trashed import TrashItem, TrashReport
 
 NAMED_FILES = 8
 """Files that one line names; the others are counted."""

@@ -12,7 +12,8 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from fleet_tui.fast_dataclasses import asdict, dataclass
-from fleet_tui.models import Agent, PromptSummary, Receipt, Spending, TrashItem, TrustRequest, Usage
+from fleet_tui.models import Agent, PromptSummary, Receipt, Spending, TrustRequest, Usage
+from fleet_tui.trashed import TrashItem
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

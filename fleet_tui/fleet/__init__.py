@@ -22,8 +22,9 @@ from fleet_tui import names, paths
 from fleet_tui.errors import FleetError, Refused, StoreUnwritable
 from fleet_tui.fleet.families import FamilyVerbs
 from fleet_tui.lifecycle import reconcile
-from fleet_tui.models import Agent, Batch, Evidence, PromptSummary, Spending, Status, TrashReason
+from fleet_tui.models import Agent, Batch, Evidence, PromptSummary, Spending, Status
 from fleet_tui.system.identity import here
+from fleet_tui.trashed import TrashReason
 
 if TYPE_CHECKING:
     from fleet_tui.fleet.installation import Installation

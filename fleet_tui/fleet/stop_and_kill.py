@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 
 from fleet_tui import paths
 from fleet_tui.errors import FleetError, StoreUnwritable
-from fleet_tui.models import Agent, Status, TrashReason
+from fleet_tui.models import Agent, Status
 from fleet_tui.store import disk_reserve
 from fleet_tui.system.identity import here
+from fleet_tui.trashed import TrashReason
 
 if TYPE_CHECKING:
     from fleet_tui.fleet import Fleet

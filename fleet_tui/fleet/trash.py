@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 from fleet_tui import selection
 from fleet_tui.errors import FleetError, NotFound, Refused
-from fleet_tui.models import Agent, Status, TrashReport
+from fleet_tui.models import Agent, Status
+from fleet_tui.trashed import TrashReport
 
 if TYPE_CHECKING:
     from fleet_tui.config.settings import Config

@@ -21,8 +21,9 @@ from fleet_tui.config.settings import Config
 from fleet_tui.errors import FleetError
 from fleet_tui.holder.transcript import retention
 from fleet_tui.lifecycle import trash
-from fleet_tui.models import Agent, Status, TrashItem, TrashReport
+from fleet_tui.models import Agent, Status
 from fleet_tui.store.database import Store
+from fleet_tui.trashed import TrashItem, TrashReport
 
 DAY = 86_400.0
 JOURNAL_DAYS = 30

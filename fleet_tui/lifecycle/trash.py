@@ -17,10 +17,11 @@ from fleet_tui.holder.run_folder import Killed, read_record, write_record
 from fleet_tui.lifecycle import branches
 from fleet_tui.lifecycle.ending import holding, sweep
 from fleet_tui.lifecycle.worktree_location import followed, mark, waiting
-from fleet_tui.models import Agent, Status, TrashContents, TrashReason
+from fleet_tui.models import Agent, Status
 from fleet_tui.store import row_decoder
 from fleet_tui.store.database import Store
 from fleet_tui.system.identity import user_and_host
+from fleet_tui.trashed import TrashContents, TrashReason
 
 AGENT_VARIABLE = "FLEET_AGENT_ID"
 """In the environment of an agent's program."""

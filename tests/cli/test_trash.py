@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from fleet_tui.cli.trash import trash_lines
-from fleet_tui.models import Agent, IgnoredFile, Status, TrashContents, TrashItem, TrashReport
+from fleet_tui.models import Agent, Status
+from fleet_tui.trashed import IgnoredFile, TrashContents, TrashItem, TrashReport
 from tests.faces.sample_agent import NOW, ONE
 
 pytestmark = pytest.mark.pure
