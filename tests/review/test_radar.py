@@ -3,19 +3,26 @@
 from __future__ import annotations
 
 import os
+import random
 import shutil
+import signal
+import subprocess
+import sys
 import threading
+import time
 from pathlib import Path
 
 import pytest
 
 from fleet_tui import paths
 from fleet_tui.fleet import Fleet
+from fleet_tui.git import scratch
 from fleet_tui.models import Agent
 from fleet_tui.work import Conflict, ConflictReport, Overlap
 from tests.agent_pool import AgentPool, fleet, module_pool, pool
 from tests.git import traps
 from tests.git.repositories import call, commit
+from tests.holder.holders import wait_until
 
 __all__ = ["fleet", "module_pool", "pool"]
 
@@ -255,3 +262,49 @@ def test_an_old_git_shows_overlaps_and_says_what_is_missing(
     assert report.conflicts == ()
     assert "2.39" in report.problem
     assert [o.files for o in report.overlaps if {o.agent, o.other} == pair(one, other)] == [("r12.txt",)]
+
+
+LOOKING = """
+import sys
+from fleet_tui.fleet import Fleet
+from fleet_tui.git import scratch
+from fleet_tui.git import scratch
+scratch.MOST, scratch.MEASURE_SECONDS = 200_000, 0.0
+fleet = Fleet()
+agents = [fleet.find(name) for name in sys.argv[1:]]
+print("ready", flush=True)
+while True:
+    fleet.conflicts.check(agents)
+"""
+
+
+@pytest.mark.slow
+def test_processes_that_are_killed_while_they_look_leave_nothing_and_disturb_nobody(
+    fleet: Fleet, pool: AgentPool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setattr(scratch, "MOST", 200_000)
+    monkeypatch.setattr(scratch, "MEASURE_SECONDS", 0.0)
+    one, other = pool.take(), pool.take()
+    write(other, {"r13.txt": "other\n"})
+    chance = random.Random(13)
+    for number in range(25):
+        write(one, {"r13.txt": f"one {number}\n" * 500})
+        with subprocess.Popen(
+            [sys.executable, "-c", LOOKING, one.name, other.name], stdout=subprocess.PIPE, process_group=0
+        ) as looking:
+            assert looking.stdout is not None
+            looking.stdout.readline()
+            deadline = time.monotonic() + chance.random() * 0.3
+            while time.monotonic() < deadline:
+                assert len(of(fleet.conflicts.check([one]), one, other)) == 1
+            os.killpg(looking.pid, signal.SIGKILL)
+    # Their git processes may still end; then whoever comes alone removes what they have left.
+    wait_until(lambda: not _tidied(fleet, one))
+    [folder] = (paths.cache() / "objects").iterdir()
+    assert sum(file.stat().st_size for file in folder.rglob("*") if file.is_file()) < 400_000
+
+
+def _tidied(fleet: Fleet, agent: Agent) -> list[Path]:
+    fleet.conflicts.check([agent])
+    return list(paths.cache().glob("objects/*/tried-*"))
