@@ -15,6 +15,8 @@ FleetError                 1  something failed
 ├─ TurnInterrupted        11  a prompt was accepted, and its turn was interrupted
 ├─ TurnUnknown            12  a prompt was delivered, and the end of its turn was not seen
 ├─ NeedsAnswer            13  an agent that was waited for waits for the user's answer
+├─ MergeConflict          14  work does not merge with the branch that it would land on
+├─ CheckFailed            15  the check of work that would land did not pass
 └─ Interrupted           130  the user interrupted it
 
 Each error is one line, and its hint says what to do next. The numbers are the exit codes of the command line.
@@ -99,6 +101,14 @@ class TurnUnknown(FleetError):
 
 class NeedsAnswer(FleetError):
     exit_code = 13
+
+
+class MergeConflict(FleetError):
+    exit_code = 14
+
+
+class CheckFailed(FleetError):
+    exit_code = 15
 
 
 class Interrupted(FleetError):

@@ -88,6 +88,7 @@ class RunSettings:
     """Bytes."""
     nice: int = 0
     """Nice value of the program and of what it starts."""
+    checkpoint_automatic: bool = False
 
     @classmethod
     def from_plain(cls, values: Mapping[str, Any]) -> RunSettings:

@@ -16,6 +16,15 @@ def age(seconds: float) -> str:
     return f"{int(seconds // 86_400)}d"
 
 
+def clock(seconds: float) -> str:
+    """A duration in minutes and seconds: 9m 41s."""
+    minutes, rest = divmod(int(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    if hours:
+        return f"{hours}h {minutes:02}m"
+    return f"{minutes}m {rest:02}s" if minutes else f"{rest}s"
+
+
 def memory(size: int) -> str:
     """Bytes of memory in megabytes or gigabytes; empty for none."""
     if size <= 0:

@@ -1,7 +1,7 @@
-"""Nouns of what agents have made: changed files, hunks, comments, checks, conflicts, checkpoints, landings.
+"""Nouns of what agents have made: changed files, hunks, comments, checks, conflicts, checkpoints, landings, requests.
 
 Pure data, as in `models`, which has the agents themselves. A *tree* is a git tree: all files of a worktree at one
-moment, uncommitted ones included.
+moment, uncommitted ones included. One file, because these words are read together: each is short, and has no behavior.
 """
 
 from __future__ import annotations
@@ -271,6 +271,8 @@ class ConflictReport:
     """By id, why an agent's work could not be read; it is not compared."""
     problem: str = ""
     """Why nothing was merged; the overlaps are there all the same."""
+    without_base: frozenset[str] = frozenset()
+    """The ids of agents that started from no commit of the base branch: they are compared with other agents only."""
 
 
 class CheckpointKind(StrEnum):
@@ -330,59 +332,49 @@ class RestoredFiles:
     """Submodules that were at another commit then; they are left as they are."""
 
 
-Strategy = Literal["merge", "squash", "rebase", "pr"]
-STRATEGIES: tuple[Strategy, ...] = ("merge", "squash", "rebase", "pr")
-
-
-class LandingState(StrEnum):
-    """How far a landing got."""
-
-    BEGUN = "begun"
-    LANDED = "landed"
-    PUSHED = "pushed"
-    """Its branch was pushed for a pull request."""
-    FAILED = "failed"
-    """Nothing was changed."""
-    UNDONE = "undone"
-
-
-@dataclass(frozen=True, slots=True)
-class Landing:
-    """An agent's work brought onto a branch of its repository."""
-
-    id: str
-    project: str
-    agent: str
-    into: str
-    """The branch."""
-    strategy: Strategy
-    old: str
-    """The branch's commit before."""
-    new: str
-    """Its commit after."""
-    head: str
-    """The agent's commit that was landed."""
-    state: LandingState
-    at: float
-    message: str = ""
-    reason: str = ""
-    """Why it failed."""
-    undone_at: float | None = None
+RequestState = Literal["pushed", "open", "merged", "closed"]
+RequestChecks = Literal["", "running", "passed", "failed"]
+RequestReview = Literal["", "approved", "changes requested", "commented"]
 
 
 @dataclass(frozen=True, slots=True)
 class PullRequest:
-    """A pull request of an agent's branch, as last seen."""
+    """A pull request of an agent's branch, as last seen. GitLab calls it a merge request."""
 
     agent: str
     url: str
+    """Its page; for a branch that is only pushed, the page on which a request can be opened by hand."""
     number: int
-    state: Literal["open", "merged", "closed"]
-    checks: Literal["", "running", "passed", "failed"]
-    review: Literal["", "approved", "changes requested", "commented"]
+    """0 for a branch that is only pushed."""
+    state: RequestState
+    checks: RequestChecks
+    """Failed only once all have ended; empty if there are none."""
+    review: RequestReview
     rounds: int
     """How many times a failed check went back to the agent."""
     at: float
+    head: str = ""
+    """The commit that the checks are about."""
+    failed: str = ""
+    """The names of the checks that failed."""
+    note: str = ""
+    """Why no request was opened, or why it could not be seen since."""
+    handled: str = ""
+    """The last commit whose failed checks went back to the agent."""
+    receipt: str = ""
+    """Of the prompt that they went with."""
+
+
+@dataclass(frozen=True, slots=True)
+class MergedBranch:
+    """An agent whose work is in another branch already, though fleet-tui did not land it."""
+
+    agent: str
+    into: str
+    """The branch, or the pull request."""
+    how: Literal["merged", "rebased", "squashed"]
+    has_uncommitted: bool
+    """Its worktree has changes that are in no commit."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -39,6 +39,8 @@ MEMORY_BYTES = 2 * 1024**3
 """Required free space; a full run uses a tenth of it."""
 
 
+QUIET_CONFIG = "[checkpoint]\nautomatic = false\n"
+"""No program for each turn of each agent: tests of checkpoints ask for it."""
 NOWHERE = Path(os.devnull)
 LONGEST_NAME = 60
 """Characters of an argument in the name of a test."""
@@ -154,6 +156,9 @@ def settle_in(home: Path, runtime: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(home / ".gitconfig"))
     for name, value in GIT_IDENTITY.items():
         monkeypatch.setenv(name, value)
+    paths.user_config().parent.mkdir(parents=True, exist_ok=True)
+    if not paths.user_config().exists():
+        paths.user_config().write_text(QUIET_CONFIG)
 
 
 @contextlib.contextmanager

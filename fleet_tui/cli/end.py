@@ -20,6 +20,9 @@ from fleet_tui.cli.options import batch_option, json_option, patterns_argument
 from fleet_tui.faces.plain import changed_record, killed_record
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from fleet_tui.fleet import Fleet
     from fleet_tui.lifecycle.trash import KillResult
 
 
@@ -74,7 +77,11 @@ def kill(
         shown = shortened([agent.name for agent in agents])
         question = f"Kill {shown}?" if len(agents) == 1 else f"Kill {len(agents)} agents ({shown})?"
         confirm(question, note="fleet undo restores what was killed", flag="-f", default=len(agents) == 1)
-    killed = fleet.kill(agents, delete_branch=delete_branch)
+    say_killed(fleet, fleet.kill(agents, delete_branch=delete_branch), as_json=as_json)
+
+
+def say_killed(fleet: Fleet, killed: Sequence[KillResult], *, as_json: bool) -> None:
+    """Print which agents were killed, and what became of their worktrees and branches."""
     if as_json:
         say_json([killed_record(fleet.current(kept.agent), kept) for kept in killed], indent=2)
     else:

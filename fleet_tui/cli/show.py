@@ -99,6 +99,7 @@ def _listing(fleet: Fleet, *, grouped: bool, everywhere: bool, color: bool, as_j
         fleet.prompts.counts(),
         fleet.worktrees.link_problems(agents),
     )
+    requests = fleet.pull_requests.of(agents)
     # Last, because the time between its two samples passes during everything before it.
     usage = fleet.usage(agents, primed()) if any(not agent.has_ended for agent in agents) else {}
     listed = [
@@ -108,6 +109,7 @@ def _listing(fleet: Fleet, *, grouped: bool, everywhere: bool, color: bool, as_j
             spent.get(agent.id),
             prompts.get(agent.id, PromptSummary()),
             problems.get(agent.id, ""),
+            requests.get(agent.id),
         )
         for agent in agents
     ]

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from fleet_tui import selection
 from fleet_tui.faces.plain import AgentDetails
-from fleet_tui.faces.wording import STATUS_LOOKS, ColorRole, lost_output, percent, word
+from fleet_tui.faces.wording import STATUS_LOOKS, ColorRole, lost_output, percent, request_text, word
 from fleet_tui.fast_dataclasses import dataclass
 from fleet_tui.models import Agent, Spending, Status, Usage
 from fleet_tui.names import batch_label
@@ -86,6 +86,10 @@ def _cpu(line: AgentLine) -> str:
     return f"{line.usage.cpu:.0f}" if line.usage.cpu >= 0.5 else ""
 
 
+def _request(line: AgentLine) -> str:
+    return request_text(line.details.pull_request) if line.details.pull_request else ""
+
+
 def _age(line: AgentLine) -> str:
     agent = line.agent
     end = agent.ended_at if agent.has_ended and agent.ended_at else line.now
@@ -109,7 +113,7 @@ def _note(line: AgentLine) -> str:
 COLUMNS = (
     Column("", _glyph),
     Column("NAME", lambda line: line.agent.name),
-    Column("PROJECT", _project, rank=8),
+    Column("PROJECT", _project, rank=9),
     Column("BATCH", lambda line: line.batch, rank=1),
     Column("PROFILE", _profile, rank=4),
     Column("STATUS", lambda line: word(line.agent)),
@@ -117,6 +121,7 @@ COLUMNS = (
     Column("MEM", lambda line: memory(line.usage.memory), rank=7),
     Column("CTX", lambda line: percent(line.spending), rank=3, is_optional=True),
     Column("COST", lambda line: dollars(line.spending.cost), rank=2, is_optional=True),
+    Column("PR", _request, rank=8, is_optional=True),
     Column("AGE", _age, rank=5),
     Column(" ", _note),
 )

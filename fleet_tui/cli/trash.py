@@ -37,9 +37,14 @@ NAMED_FILES = 8
 @cli.command()
 @click.argument("agent", required=False, shell_complete=complete_killed)
 @click.option("-a", "--all", "everywhere", is_flag=True, help="Look in all projects.")
+@click.option(
+    "--only-agent", is_flag=True, help="Restore the agent, and leave on its branch what it has landed."
+)
 @json_option
-def undo(agent: str | None, everywhere: bool, as_json: bool) -> None:
-    """Undo the last kill, or restore the named agent.
+def undo(agent: str | None, everywhere: bool, only_agent: bool, as_json: bool) -> None:
+    """Undo the last kill or landing, or those of the named agent.
+
+    A landing is taken back by moving its branch back, or, if that has later commits, by a commit that reverts it.
 
     \b
     Example:
@@ -48,8 +53,8 @@ def undo(agent: str | None, everywhere: bool, as_json: bool) -> None:
     if agent == "":
         raise UsageError("undo got no name", hint="leave the argument out to undo the last kill")
     fleet = refreshed_fleet()
-    named = [fleet.trash.find(agent, everywhere=everywhere)] if agent is not None else []
-    restored = fleet.undo(named, everywhere=everywhere)
+    named = [fleet.landing.find(agent, everywhere=everywhere)] if agent is not None else []
+    restored = fleet.undo(named, everywhere=everywhere, unland=not only_agent)
     if as_json:
         say_json([changed_record(one, note=note) for one, note in restored], indent=2)
         return

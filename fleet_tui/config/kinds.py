@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 APPROVE_MODES = ("off", "shadow", "on")
 NOTIFY_EVENTS = tuple(sorted(NOTICE_KINDS))
+LANDING_STRATEGIES = ("merge", "squash", "rebase", "pr")
 COLOR_MODES = ("auto", "always", "never")
 TERMINAL_NOTICES = ("auto", "osc9", "osc777", "bell", "off")
 
@@ -198,6 +199,7 @@ NICE = ValueKind("a whole number from 0 to 19", _nice, _number_text(int))
 SECONDS = ValueKind("a number of seconds, 0 or more", _seconds, _number_text(_seconds_text))
 PERMISSION = _choice(PERMISSION_MODES)
 MODE = _choice(APPROVE_MODES)
+STRATEGY = _choice(LANDING_STRATEGIES)
 RULES = ValueKind("a list of tables, each written as [[approve.rules]] in the file", _rules, _no_text)
 EVENTS = ValueKind(
     f"a list of {', '.join(map(_quoted, NOTIFY_EVENTS))}", _events, strings_text, NOTIFY_EVENTS

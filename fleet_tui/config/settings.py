@@ -23,6 +23,7 @@ from fleet_tui.config.kinds import (
     PERMISSION,
     RULES,
     SECONDS,
+    STRATEGY,
     STRING,
     STRINGS,
     TABLE,
@@ -35,6 +36,7 @@ from fleet_tui.fast_dataclasses import dataclass, field, fields
 from fleet_tui.models import RunSettings
 
 if TYPE_CHECKING:
+    from fleet_tui.landings import Strategy
     from fleet_tui.permissions.policy import Policy
     from fleet_tui.permissions.rules import Mode, PermissionRule
 
@@ -194,6 +196,26 @@ class Config:
         5,
         "Nice value of agents' programs, so that they yield to other work: 0 (as important) to 19",
         HIGHER,
+    )
+    pr_draft: bool = _key("land.pr_draft", BOOLEAN, False, "Open pull requests as drafts")
+    pr_rounds: int = _key(
+        "land.pr_rounds",
+        COUNT,
+        3,
+        "How many times the failed checks of a pull request go back to its agent",
+        LOWER,
+    )
+    strategy: Strategy = _key(
+        "land.strategy",
+        STRATEGY,
+        "merge",
+        "How an agent's work is landed: merge, squash (one commit), rebase or pr (a pull request)",
+    )
+    tidies: bool = _key(
+        "land.tidy",
+        BOOLEAN,
+        True,
+        "After landing, stop the agent, move its worktree to the trash and delete its merged branch",
     )
     check: str = _key(
         "land.check", STRING, "", "A shell command that checks an agent's work, such as make test", CHECK

@@ -75,6 +75,8 @@ _STATE = "the dashboard reads it from its state"
 _OWN_FILE = "the dashboard opens no configuration file"
 _PART = "the command that needs it calls it, it has no command of its own"
 
+_LANDS = "landing with the strategy pr does it"
+
 VERBS: tuple[Verb, ...] = (
     # Starting.
     Verb("create", {"cli": Offer("create", names={**_LAUNCH, "name": "branch"}), "dashboard": Offer("new")}, remote=True),
@@ -111,7 +113,14 @@ VERBS: tuple[Verb, ...] = (
         },
         reads=True,
     ),
-    Verb("undo", {"cli": Offer("undo", names={"agents": "agent"}), "dashboard": Offer("undo")}, remote=True, refreshes=True),
+    Verb(
+        "undo",
+        {
+            "cli": Offer("undo", names={"agents": "agent", "unland": "only_agent"}),
+            "dashboard": Offer("undo", left_out={"unland": "undo takes a landing back as a whole"}),
+        },
+        remote=True, refreshes=True,
+    ),
     # Prompts and questions.
     Verb(
         "prompts.deliver",
@@ -223,6 +232,28 @@ VERBS: tuple[Verb, ...] = (
         {"cli": Offer("check", names={"runs": "patterns batch"}, left_out={"seconds": "land.check_minutes limits a check"}), "dashboard": _STATE},
         reads=True,
     ),
+    # Comparing.
+    Verb("comparison.of", {"cli": Offer("compare --check --sort", names={"agents": "words wants_checks"}), "dashboard": "fleet compare shows it"}, reads=True),
+    Verb("comparison.keep", {"cli": Offer("compare --keep", names={"winner": "keep", "others": "words"}), "dashboard": "fleet compare --keep does it"}, waits=True),
+    # Landing.
+    Verb(
+        "landing.preview",
+        {"cli": Offer("land --dry-run", names={"check": "no_check"}), "dashboard": "fleet land --dry-run shows it"},
+        reads=True,
+    ),
+    Verb(
+        "landing.land",
+        {"cli": Offer("land", names={"check": "no_check", "message": "message edit"}), "dashboard": "fleet land does it"},
+        refreshes=True, waits=True,
+    ),
+    Verb("landing.stop_train", {"cli": Offer("land --stop", names={"agent": "stops agents"}), "dashboard": "fleet land --stop does it"}),
+    Verb(
+        "landing.give_back",
+        {"cli": Offer("land --give-back", names={"agent": "agents"}), "dashboard": "fleet land --give-back does it"},
+        refreshes=True,
+    ),
+    Verb("landing.find", {"cli": Offer("undo", names={"name": "agent"}), "dashboard": _CHOSEN}, reads=True),
+    Verb("landing.landings", {"cli": "git log shows what has landed", "dashboard": "part of undo"}, reads=True),
     # Checkpoints.
     Verb(
         "checkpoints.make",
@@ -247,6 +278,15 @@ VERBS: tuple[Verb, ...] = (
             ),
     Verb("checkpoints.rename", {"cli": Offer("checkpoint --rename", names={**_NAME, "number": "rename"}), "dashboard": "the timeline does it"}),
     Verb("checkpoints.prune", {"cli": "limits apply by themselves", "dashboard": "limits apply by themselves"}),
+    # Pull requests.
+    Verb(
+        "pull_requests.open",
+        {"cli": _LANDS, "dashboard": _LANDS},
+    ),
+    Verb("pull_requests.of", {"cli": Offer("list", names={"agents": "everywhere"}), "dashboard": _LIVE}, reads=True),
+    Verb("pull_requests.refresh", {"cli": _LANDS, "dashboard": _LIVE}),
+    Verb("pull_requests.watch", {"cli": _LANDS, "dashboard": "it follows open pull requests by itself"}),
+    Verb("pull_requests.merged_elsewhere", {"cli": Offer("doctor", left_out={"agents": "it examines those of the project", "base": "it is the branch that is checked out"}), "dashboard": "fleet doctor shows them"}, reads=True),
     # The trash.
     Verb("trash.agents", {"cli": Offer("trash"), "dashboard": "undo restores the last kill"}, reads=True),
     Verb("trash.find", {"cli": Offer("undo", names={"name": "agent"}), "dashboard": _CHOSEN}, reads=True),
@@ -328,6 +368,7 @@ PLUMBING: Mapping[str, str] = {
     "prompts.send": "part of prompts.deliver",
     "prompts.broadcast": "part of prompts.deliver",
     "prompts.receipts": "part of prompts.queue",
+    "pull_requests.findings": "part of examine",
     "trash.over_limit": "part of warnings_after_kill",
     "settings.edit_commands": "names the remedies of settings.validate",
     "wait_for_setup": "part of commands that start agents; the dashboard's list shows each agent's setup",
@@ -338,6 +379,10 @@ PLUMBING: Mapping[str, str] = {
     "checks.settings": "part of checks.start",
     "checks.run_folder": "a face opens a session with the holder of a check",
     "checks.lock_file": "a face sees whether a check goes on",
+    "landing.undo": "part of undo",
+    "landing.last": "part of undo",
+    "landing.of": "part of undo",
+    "landing.has_moved_on": "part of undo",
     "current": "a face reads an agent's newest row",
     "with_ids": "a face that is called with ids finds its agents",
     "project": "a face compares an agent's project with the one here",

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from fleet_tui.fast_dataclasses import dataclass, field
 from fleet_tui.models import Activity, Spending, Usage
-from fleet_tui.work import Conflict, ConflictingFile
+from fleet_tui.work import Conflict, ConflictingFile, PullRequest
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +50,8 @@ class LiveData:
     """Commits of the selected agent's branch beyond its base; None until counted."""
     link_problems: Mapping[str, str] = field(default_factory=dict)
     """Why an agent's `.git` no longer leads to its repository. Its changes are not counted."""
+    pull_requests: Mapping[str, PullRequest] = field(default_factory=dict)
+    """As last seen."""
     conflicts: tuple[Conflict, ...] = ()
     """Whose work does not merge, as last found by merging in memory."""
     conflict_marks: Mapping[str, str] = field(default_factory=dict)

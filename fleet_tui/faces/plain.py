@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from fleet_tui.lifecycle.trash import KillResult
     from fleet_tui.permissions.decision_log import LoggedDecision
     from fleet_tui.prompting.why import StatusExplanation
+    from fleet_tui.work import PullRequest
 
 JsonRecord = dict[str, Any]
 
@@ -37,6 +38,7 @@ class AgentDetails:
     spending: Spending | None = None
     prompts: PromptSummary = PromptSummary()
     worktree_problem: str = ""
+    pull_request: PullRequest | None = None
 
 
 def agent_record(details: AgentDetails) -> JsonRecord:
@@ -84,6 +86,24 @@ def agent_record(details: AgentDetails) -> JsonRecord:
         "trash": agent.trash,
         "lost_output": agent.lost_output,
         "worktree_problem": details.worktree_problem,
+        "pull_request": request_record(details.pull_request) if details.pull_request else None,
+    }
+
+
+def request_record(request: PullRequest) -> JsonRecord:
+    """A pull request, as last seen."""
+    return {
+        "number": request.number or None,
+        "url": request.url,
+        "state": request.state,
+        "checks": request.checks,
+        "failed": request.failed,
+        "review": request.review,
+        "head": request.head,
+        "rounds": request.rounds,
+        "receipt": request.receipt,
+        "note": request.note,
+        "seen_at": iso_time(request.at),
     }
 
 

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from fleet_tui.fast_dataclasses import dataclass
 from fleet_tui.models import REPORT, Agent, NoticeKind, Spending, Status
 from fleet_tui.quantities import memory
 from fleet_tui.text import one_line
+
+if TYPE_CHECKING:
+    from fleet_tui.work import PullRequest
 
 ColorRole = Literal["primary", "bold warning", "success", "muted", "secondary", "error", "warning"]
 """A color of the theme by its purpose; each face maps it to real colors."""
@@ -155,6 +158,31 @@ def explained(agent: Agent) -> str:
 def lost_output(agent: Agent) -> str:
     """How much output the log is missing; empty when it is complete."""
     return f"! {memory(agent.lost_output)} of output not kept: no space" if agent.lost_output else ""
+
+
+REQUEST_LOOKS: Mapping[str, tuple[str, ColorRole]] = {
+    "": ("", "muted"),
+    "running": ("●", "primary"),
+    "passed": ("✓", "success"),
+    "failed": ("✗", "error"),
+    "merged": ("merged", "success"),
+    "closed": ("closed", "muted"),
+}
+"""What follows a pull request's number: the state of its checks, or how it ended."""
+
+
+def request_mark(request: PullRequest) -> tuple[str, ColorRole]:
+    """A pull request in one short text: #12 ✓."""
+    if request.state == "pushed":
+        return "pushed", "muted"
+    mark, role = REQUEST_LOOKS[request.checks if request.state == "open" else request.state]
+    return f"#{request.number} {mark}".rstrip(), role
+
+
+def request_text(request: PullRequest) -> str:
+    """A pull request with what its reviewers say."""
+    review = request.review if request.state == "open" else ""
+    return " ".join(filter(None, (request_mark(request)[0], review)))
 
 
 def percent(spending: Spending) -> str:

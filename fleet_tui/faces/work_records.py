@@ -7,11 +7,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from fleet_tui.comparison import ORDER_RULE
 from fleet_tui.faces.plain import JsonRecord, agent_keys, iso_time
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
 
+    from fleet_tui.comparison import ComparedAgent, Comparison, Rank
     from fleet_tui.models import Agent
     from fleet_tui.work import (
         Checkpoint,
@@ -169,4 +171,49 @@ def restored_record(done: RestoredFiles) -> JsonRecord:
         "changed_files": done.changed,
         "pointers": list(done.pointers),
         "submodules": list(done.submodules),
+    }
+
+
+def comparison_record(found: Comparison) -> JsonRecord:
+    """Several agents' work side by side."""
+    return {
+        "batch": found.batch or None,
+        "project": found.project,
+        "base": found.base,
+        "prompt": found.prompt or None,
+        "order": ORDER_RULE,
+        "check_command": found.command or None,
+        "not_checked": found.no_checks,
+        "problem": found.problem,
+        "differences": list(found.differences),
+        "agents": [_compared(one, found.ranks[one.id]) for one in found.agents],
+    }
+
+
+def _compared(one: ComparedAgent, rank: Rank) -> JsonRecord:
+    return {
+        "id": one.id,
+        "name": one.name,
+        "profile": one.profile,
+        "status": one.status,
+        "place": rank.place,
+        "reason": rank.reason,
+        "decided_by": rank.decided,
+        "grounds": [
+            {"fact": ground.fact, "others": ground.others, "is_better": ground.is_better}
+            for ground in rank.grounds
+        ],
+        "check": check_record(one.check) if one.check is not None else None,
+        "is_check_current": one.is_check_current,
+        "added": one.added,
+        "removed": one.removed,
+        "commits": one.commits,
+        "tests": one.tests,
+        "files": [{"path": file.path, "added": file.added, "removed": file.removed} for file in one.files],
+        "base_conflicts": list(one.base_conflicts),
+        "conflicts": [{"agent": other, "files": list(files)} for other, files in one.conflicts.items()],
+        "seconds": round(one.seconds, 1),
+        "tokens": one.tokens,
+        "cost": one.cost,
+        "problem": one.problem,
     }

@@ -13,7 +13,6 @@ it is the list of what faces may call: most methods only check their arguments a
 
 from __future__ import annotations
 
-import functools
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
@@ -21,25 +20,15 @@ from typing import TYPE_CHECKING
 
 from fleet_tui import names, paths
 from fleet_tui.errors import FleetError, Refused, StoreUnwritable
-from fleet_tui.fleet.reader import FleetReader
+from fleet_tui.fleet.families import FamilyVerbs
 from fleet_tui.lifecycle import reconcile
 from fleet_tui.models import Agent, Batch, Evidence, PromptSummary, Spending, Status
 from fleet_tui.system.identity import here
 
 if TYPE_CHECKING:
-    from fleet_tui.fleet.checkpoints import CheckpointVerbs
-    from fleet_tui.fleet.checks import CheckVerbs
-    from fleet_tui.fleet.conflicts import ConflictVerbs
     from fleet_tui.fleet.installation import Installation
     from fleet_tui.fleet.launches import Launches
-    from fleet_tui.fleet.permissions import PermissionVerbs
-    from fleet_tui.fleet.profiles import ProfileVerbs
     from fleet_tui.fleet.project_info import ProjectInfo
-    from fleet_tui.fleet.prompts import PromptVerbs
-    from fleet_tui.fleet.review import ReviewVerbs
-    from fleet_tui.fleet.settings import SettingsVerbs
-    from fleet_tui.fleet.trash import TrashVerbs
-    from fleet_tui.fleet.trust import TrustVerbs
     from fleet_tui.lifecycle.doctor import Finding
     from fleet_tui.lifecycle.start import OnProgress
     from fleet_tui.lifecycle.trash import KillResult
@@ -49,70 +38,8 @@ RECORD_SECONDS = 2.0
 """How long `refresh` waits for a store that another process keeps locked: what it records can be recorded later."""
 
 
-class Fleet(FleetReader):
+class Fleet(FamilyVerbs):
     """The fleet of this user, seen from one folder."""
-
-    # ── families of verbs ───────────────────────────────────────────────────────────────────────────────────────
-
-    @functools.cached_property
-    def prompts(self) -> PromptVerbs:
-        from fleet_tui.fleet.prompts import PromptVerbs
-
-        return PromptVerbs(self)
-
-    @functools.cached_property
-    def trash(self) -> TrashVerbs:
-        from fleet_tui.fleet.trash import TrashVerbs
-
-        return TrashVerbs(self)
-
-    @functools.cached_property
-    def settings(self) -> SettingsVerbs:
-        from fleet_tui.fleet.settings import SettingsVerbs
-
-        return SettingsVerbs(self)
-
-    @functools.cached_property
-    def trust(self) -> TrustVerbs:
-        from fleet_tui.fleet.trust import TrustVerbs
-
-        return TrustVerbs(self)
-
-    @functools.cached_property
-    def permissions(self) -> PermissionVerbs:
-        from fleet_tui.fleet.permissions import PermissionVerbs
-
-        return PermissionVerbs(self)
-
-    @functools.cached_property
-    def profiles(self) -> ProfileVerbs:
-        from fleet_tui.fleet.profiles import ProfileVerbs
-
-        return ProfileVerbs(self)
-
-    @functools.cached_property
-    def conflicts(self) -> ConflictVerbs:
-        from fleet_tui.fleet.conflicts import ConflictVerbs
-
-        return ConflictVerbs(self)
-
-    @functools.cached_property
-    def review(self) -> ReviewVerbs:
-        from fleet_tui.fleet.review import ReviewVerbs
-
-        return ReviewVerbs(self)
-
-    @functools.cached_property
-    def checks(self) -> CheckVerbs:
-        from fleet_tui.fleet.checks import CheckVerbs
-
-        return CheckVerbs(self)
-
-    @functools.cached_property
-    def checkpoints(self) -> CheckpointVerbs:
-        from fleet_tui.fleet.checkpoints import CheckpointVerbs
-
-        return CheckpointVerbs(self)
 
     # ── the project here ────────────────────────────────────────────────────────────────────────────────────────
 
@@ -344,25 +271,16 @@ class Fleet(FleetReader):
         over_limit = self.trash.over_limit([one.agent for one in killed], seconds=seconds)
         return [*warnings, over_limit] if over_limit else warnings
 
-    def undo(self, agents: Sequence[Agent] = (), *, everywhere: bool = False) -> list[tuple[Agent, str]]:
-        """Restore killed agents, each with a note on what differs from before.
+    def undo(
+        self, agents: Sequence[Agent] = (), *, everywhere: bool = False, unland: bool = True
+    ) -> list[tuple[Agent, str]]:
+        """Restore killed agents, and take back what they have landed, each with a note on what was done.
 
-        Without agents, those of the last kill in this project, or with `everywhere` in any.
+        Without agents, what was done last in this project, or with `everywhere` in any: a kill or a landing.
         """
-        from fleet_tui.fleet.stop_and_kill import raise_first
-        from fleet_tui.lifecycle import trash
+        from fleet_tui.fleet import undo
 
-        failures: list[FleetError] = []
-        restored: list[tuple[Agent, str]] = []
-        for agent in agents or self.trash.last_killed(everywhere=everywhere):
-            try:
-                note = trash.undo(self.store, agent, now=time.time())
-            except FleetError as error:
-                failures.append(error)
-            else:
-                restored.append((self.store.agents.get(agent.id), note))
-        raise_first(failures, "restored", [agent for agent, _ in restored])
-        return restored
+        return undo.undo(self, agents, everywhere=everywhere, unland=unland)
 
     def _grace(self) -> float:
         """The default if the configuration cannot be read: agents can be stopped all the same."""
@@ -457,7 +375,8 @@ class Fleet(FleetReader):
         from fleet_tui.lifecycle import doctor
 
         project = self.project()
-        return doctor.examine(self.store, Path(project) if project else None)
+        found = doctor.examine(self.store, Path(project) if project else None)
+        return [*found, *self.pull_requests.findings()]
 
     @staticmethod
     def rebuild() -> list[str]:
@@ -481,7 +400,7 @@ class Fleet(FleetReader):
 
     @staticmethod
     def newest_version() -> str:
-        """The newest version in the user's package index: the only verb that uses the network."""
+        """The newest version in the user's package index. Only this and pull requests use the network."""
         from fleet_tui.fleet import installation
 
         return installation.newest_version()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
-from fleet_tui import names
+from fleet_tui import names, paths
 from fleet_tui.errors import FleetError, UsageError
 from fleet_tui.models import Agent
 
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from fleet_tui.work import Checkpoint, Diff, RestoredFiles
 
 NOTE_MOST = 500
+PRUNE_SECONDS = 86_400.0
 
 
 class CheckpointVerbs:
@@ -30,7 +31,9 @@ class CheckpointVerbs:
         """
         from fleet_tui.review import checkpoints
 
-        return checkpoints.make(self._fleet.store, self._fleet.current(agent), _checked(note))
+        made = checkpoints.make(self._fleet.store, self._fleet.current(agent), _checked(note))
+        self._prune_if_due()
+        return made
 
     def make_after_turn(self, agent: Agent) -> Checkpoint | None:
         """Save what the turn that has just ended has changed; None if that is nothing, or if it is switched off."""
@@ -40,7 +43,9 @@ class CheckpointVerbs:
             return None
         # The receipts of its prompts, which name the turn.
         self._fleet.refresh()
-        return checkpoints.make_after_turn(self._fleet.store, self._fleet.current(agent))
+        made = checkpoints.make_after_turn(self._fleet.store, self._fleet.current(agent))
+        self._prune_if_due()
+        return made
 
     def all(self, agent: Agent) -> list[Checkpoint]:
         """An agent's checkpoints, oldest first."""
@@ -91,6 +96,17 @@ class CheckpointVerbs:
         config = self._settings()
         limits = checkpoints.CheckpointLimits(config.checkpoint_days, config.checkpoint_most)
         return checkpoints.prune(self._fleet.store, limits, now=time.time())
+
+    def _prune_if_due(self) -> None:
+        """Once a day."""
+        stamp = paths.state() / "checkpoints-pruned"
+        try:
+            if time.time() - stamp.stat().st_mtime < PRUNE_SECONDS:
+                return
+        except OSError:
+            pass
+        stamp.touch(mode=0o600)
+        self.prune()
 
     def _settings(self) -> Config:
         """The user's own: a project does not decide what is kept of the user's work."""

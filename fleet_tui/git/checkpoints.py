@@ -30,6 +30,7 @@ _IN_PROGRESS = {
     "rebase-apply": "rebase",
     "CHERRY_PICK_HEAD": "cherry-pick",
     "REVERT_HEAD": "revert",
+    "sequencer": "cherry-pick or revert",
 }
 _FORMAT = "%(refname)%00%(objectname)%00%(tree)%00%(contents)%00%00"
 _POINTER = b"version https://git-lfs"

@@ -1,7 +1,8 @@
 """Run the git program: its environment, its safe options, decoding, retries and error messages.
 
 `run` is safe by default: git runs no hook, no file watcher, no pager and no transport, whatever is configured.
-`trusted=True` lets git do all that the user's own git would do, and is only for creating a worktree or a repository.
+`trusted=True` lets git do all that the user's own git would do, and is only for what the user asks for: creating a worktree or
+a repository, landing, pushing.
 Commands that read the files of a work tree also need `plain`, because no option turns filters off.
 No git command is chosen here. docs/decisions/0015-what-we-run-where.md has the reasons.
 """
@@ -98,7 +99,7 @@ def run(
     `is_unwanted` is polled, and git is ended once it returns True. Raises GitFailed on a timeout, unless `trusted`.
     """
     options = () if trusted else SAFE_OPTIONS
-    environment = (_trusted_environment() if trusted else safe_environment()) | dict(variables or {})
+    environment = (trusted_environment() if trusted else safe_environment()) | dict(variables or {})
     command = ["git", "-C", str(where), *options, *arguments]
     if trusted:
         return start(command, environment, stdin=stdin, keep_open=keep_open, is_unwanted=is_unwanted)
@@ -107,7 +108,24 @@ def run(
     )
 
 
-def _trusted_environment() -> dict[str, str]:
+def converse(
+    where: Path, *arguments: str, variables: Mapping[str, str], keep_open: Sequence[int] = ()
+) -> subprocess.Popen[str]:
+    """Start a trusted git that is given its orders line by line, and answers each."""
+    return subprocess.Popen(
+        ["git", "-C", str(where), *arguments],
+        env=trusted_environment() | dict(variables),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        pass_fds=keep_open,
+        encoding="utf-8",
+        errors="surrogateescape",
+    )
+
+
+def trusted_environment() -> dict[str, str]:
+    """The caller's environment without the variables that name a repository."""
     kept = {key: value for key, value in os.environ.items() if key not in _LOCATION_VARIABLES}
     return kept | {"LC_ALL": "C", "GIT_TERMINAL_PROMPT": "0", "GIT_OPTIONAL_LOCKS": "0"}
 
@@ -268,3 +286,17 @@ def reason(done: subprocess.CompletedProcess[str]) -> str:
     # A line that ends with a colon introduces the next one.
     announced = said[said.index(found) + 1 :][:1] if found.endswith(":") else []
     return " ".join([found.removeprefix("fatal: ").removeprefix("error: "), *announced])
+
+
+MOST_WORDS = 400
+"""Characters of what a hook says in one line."""
+
+
+def what_stopped(stderr: str) -> str:
+    """Why git stopped: what a hook said if one refused, which git itself does not repeat, else git's reason."""
+    said = [line.strip() for line in stderr.splitlines() if line.strip()]
+    own = [line for line in said if not line.startswith(("fatal: ", "error: ", "hint: ", "warning: "))]
+    git = [line for line in said if line.startswith(("fatal: ", "error: "))]
+    if own and (not git or "hook" in git[-1]):
+        return " ".join(own)[-MOST_WORDS:]
+    return reason(subprocess.CompletedProcess([], 1, "", stderr))

@@ -122,6 +122,12 @@ def _main_work_tree(common: Path) -> tuple[Path, bool]:
     return (common.parent if common.name == ".git" else common), answers[0] == "true"
 
 
+def main_work_tree(git_dir: Path) -> tuple[Path | None, bool]:
+    """The work tree that is not a linked one, None if there is none or git does not know it; and whether it is bare."""
+    root, is_bare = _main_work_tree(git_dir)
+    return (None if is_bare or root == git_dir or not root.is_dir() else root), is_bare
+
+
 def _no_repository(start: Path, done: subprocess.CompletedProcess[str]) -> NoRepository:
     owned = re.search(r"dubious ownership in repository at '(.+)'", done.stderr)
     if owned:
@@ -181,6 +187,12 @@ def branches(git_dir: Path, names: Sequence[str]) -> dict[str, Branch]:
 def branch_names(repo: Repository, pattern: str) -> set[str]:
     """The branches that match a glob; `*` does not match a slash."""
     found = lines(query(repo.git_dir, "for-each-ref", "--format=%(refname)", f"refs/heads/{pattern}"))
+    return {name.removeprefix("refs/heads/") for name in found}
+
+
+def branches_with(git_dir: Path, commit: str) -> set[str]:
+    """The branches that contain a commit."""
+    found = lines(query(git_dir, "for-each-ref", f"--contains={commit}", "--format=%(refname)", "refs/heads"))
     return {name.removeprefix("refs/heads/") for name in found}
 
 

@@ -36,11 +36,13 @@ class RunSpec:
     settings: RunSettings = RunSettings()
     name: str = ""
     """The agent's name when the run began."""
+    after_turn: tuple[str, ...] = ()
+    """The command to start when a turn has ended; empty for none."""
     seconds: float = 0.0
     """The longest that the program may run before it is ended; 0 for no limit."""
 
     @classmethod
     def from_plain(cls, values: Mapping[str, Any]) -> RunSpec:
         """Read a spec that was sent as JSON."""
-        parsed = {name: tuple(values[name]) for name in ("argv", "setup")}
+        parsed = {name: tuple(values.get(name, ())) for name in ("argv", "setup", "after_turn")}
         return cls(**{**values, **parsed, "settings": RunSettings.from_plain(values["settings"])})

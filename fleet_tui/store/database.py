@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from fleet_tui.store.batches import BatchTable
     from fleet_tui.store.checkpoints import CheckpointTable
     from fleet_tui.store.checks import CheckTable
+    from fleet_tui.store.landings import LandingTable
+    from fleet_tui.store.pull_requests import PullRequestTable
     from fleet_tui.store.reviews import ReviewTables
     from fleet_tui.store.spares import SpareTable
     from fleet_tui.store.spending import SpendingTable
@@ -71,10 +73,22 @@ class Store:
         return SpendingTable(self.db)
 
     @cached_property
+    def landings(self) -> LandingTable:
+        from fleet_tui.store.landings import LandingTable  # deferred: only landing and undo need it
+
+        return LandingTable(self.db, self.journal)
+
+    @cached_property
     def spares(self) -> SpareTable:
         from fleet_tui.store.spares import SpareTable  # deferred: only launchers and the doctor read it
 
         return SpareTable(self.db)
+
+    @cached_property
+    def pull_requests(self) -> PullRequestTable:
+        from fleet_tui.store.pull_requests import PullRequestTable  # deferred: read only where there are any
+
+        return PullRequestTable(self.db, self.journal)
 
     @cached_property
     def reviews(self) -> ReviewTables:

@@ -81,7 +81,7 @@ WORK_TABLES: dict[str, dict[str, ColumnKind]] = {
     },
     "pull_request": {
         "agent": "text", "url": "text", "number": "int", "state": "text", "checks": "text", "review": "text",
-        "rounds": "int", "at": "time",
+        "rounds": "int", "at": "time", "head": "text", "failed": "text", "note": "text", "handled": "text", "receipt": "text",
     },
     "spare": {
         "path": "path", "project": "path", "base": "text", "made_at": "time", "needed_at": "time", "settings": "text",

@@ -23,6 +23,7 @@ from fleet_tui.cli.group import cli as group
 from fleet_tui.fleet import Fleet
 from fleet_tui.models import Agent
 from fleet_tui.store.database import Store
+from tests.conftest import QUIET_CONFIG
 from tests.holder.holders import wait_until
 from tests.lifecycle.trusted_projects import write_trusted
 
@@ -115,8 +116,8 @@ def lay_out(programs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (programs / "echoer").chmod(0o755)
     monkeypatch.setenv("PATH", f"{programs}:{os.environ['PATH']}")
     monkeypatch.delenv("NO_COLOR", raising=False)
-    paths.user_config().parent.mkdir(parents=True)
-    paths.user_config().write_text('[defaults]\nagent = "echoer"\n[fleet]\nstop_grace = 0.5\n')
+    settings = '[defaults]\nagent = "echoer"\n[fleet]\nstop_grace = 0.5\n'
+    paths.user_config().write_text(settings + QUIET_CONFIG)
 
 
 @pytest.fixture

@@ -156,7 +156,7 @@ ADDITIONS: list[tuple[str, list[str]]] = [
     ("fleet config get setup.quick ", []),
     ("fleet config uns", ["unset"]),
     ("fleet config unset ", ["ui.log_lines"]),
-    ("fleet config unset --user ", ["defaults.agent", "fleet.stop_grace"]),
+    ("fleet config unset --user ", ["defaults.agent", "fleet.stop_grace", "checkpoint.automatic"]),
     ("fleet config get env.", ["env.SHOWN"]),
     ("fleet list --color ", ["auto", "always", "never"]),
 ]

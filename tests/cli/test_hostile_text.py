@@ -71,7 +71,15 @@ COMMANDS: Mapping[str, list[list[str]]] = {
         ["{living}", "--stat"], ["{living}", "--name-only"], ["{living}", "--json"],
         ["{living}", "--against", EVIL], ["{living}", "--stat", "--json"], [EVIL],
     ],
+    "land": [
+        ["{living}", "--dry-run"], ["{living}", "--dry-run", "--json"], ["{ended}", "--dry-run", "-m", EVIL], [EVIL, "--yes"],
+        ["{ended}", "--into", EVIL, "--dry-run"], ["{ended}", "--strategy", EVIL], ["{living}", "--stop"],
+    ],
     "conflicts": [[], ["-a"], ["--json"], ["{living}"], [EVIL]],
+    "compare": [
+        ["{living}", "{ended}"], ["{living}", "{ended}", "--no-check", "--json"], ["{living}", "{ended}", "--sort", "size"],
+        ["{living}", "{ended}", "--keep", EVIL], [EVIL],
+    ],
     "check": [
         ["{living}"], ["{living}", "--show"], ["{living}", "--show", "--json"], ["{living}", "--output"], ["{living}", "--cancel"],
         ["{living}", "--show", "--output"], [EVIL],

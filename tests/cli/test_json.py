@@ -17,6 +17,7 @@ from fleet_tui import paths
 from fleet_tui.cli.group import cli as group
 from fleet_tui.fleet import Fleet
 from fleet_tui.permissions.decision_log import LoggedDecision
+from fleet_tui.work import PullRequest
 from tests.agent_pool import AgentPool, fleet, module_pool, pool
 from tests.cli.commands import Cli, all_commands, cli
 from tests.conftest import git
@@ -171,7 +172,7 @@ def test_every_command_has_json_and_a_section_or_a_reason() -> None:
 
 AGENT_COMMANDS = (
     "list", "status", "wait", "path", "rename", "move", "restart", "create", "fanout", "multi", "stop", "revive", "fork", "kill", "undo", "trash", "trash --empty",
-    "trash --prune-branches",
+    "trash --prune-branches", "compare --keep",
 )  # fmt: skip
 TALK_COMMANDS = (
     "diff",
@@ -185,6 +186,7 @@ TALK_COMMANDS = (
     "checkpoint --list",
     "checkpoint --diff",
     "checkpoint --restore",
+    "compare",
     "peek",
     "logs",
     "why",
@@ -198,17 +200,27 @@ OTHER_COMMANDS = (
     "config", "config --validate", "trust", "trust --list", "untrust", "profiles", "profiles check", "keys",
     "keys explain", "doctor",
 )  # fmt: skip
-CHECKED = (*AGENT_COMMANDS, *TALK_COMMANDS, *OTHER_COMMANDS)
+LAND_COMMANDS = ("land", "land --dry-run")
+CHECKED = (*AGENT_COMMANDS, *TALK_COMMANDS, *LAND_COMMANDS, *OTHER_COMMANDS)
 
 
-def test_commands_that_change_agents_print_agents(ask: JsonCli, cli: Cli, pool: AgentPool) -> None:
+def test_commands_that_change_agents_print_agents(
+    ask: JsonCli, cli: Cli, fleet: Fleet, pool: AgentPool
+) -> None:
     made = ask("create", "js-one", "-a", "minting", "-p", "do it")
     assert (made["name"], made["prompt"], made["status"] != "failed") == ("js-one", "do it", True)
     batch = ask("fanout", "2", "js", "-p", "x")
     assert [one["name"] for one in batch] == ["js-A", "js-B"]
     assert len({one["batch"] for one in batch}) == 1
     assert [one["prompt"] for one in ask("multi", "js-m:exec cat", "-a", "shell")] == ["exec cat"]
-    assert {"js-one", "js-A", "js-m"} <= {one["name"] for one in ask("list")}
+    with fleet.store.transaction():
+        fleet.store.pull_requests.put(
+            PullRequest(made["id"], "https://host/1", 1, "open", "running", "", 0, 5.0)
+        )
+    listed = {one["name"]: one["pull_request"] for one in ask("list")}
+    assert {"js-one", "js-A", "js-m"} <= listed.keys()
+    assert (listed["js-one"]["checks"], listed["js-one"]["seen_at"]) == ("running", "1970-01-01T00:00:05Z")
+    assert listed["js-m"] is None
     assert ask("fork", "js-one", "js-two")["base"]
     assert [one["status"] for one in ask("stop", "js-one")] == ["stopped"]
     assert ask("revive", "js-one")["run"] == 2
@@ -230,6 +242,8 @@ def test_commands_that_change_agents_print_agents(ask: JsonCli, cli: Cli, pool: 
     [emptied] = ask("trash", "--empty", "-f", of="trash --empty")
     assert emptied["name"] == "js-m"
     assert ask("trash", "--empty", of="trash --empty") == []
+    [left] = ask("compare", "js-A", "js-B", "--keep", "js-A", "-f", of="compare --keep")
+    assert left["name"] == "js-B"
     ask("kill", "-f", "js-*")
     assert ask.checked == set(AGENT_COMMANDS)
 
@@ -272,6 +286,8 @@ def test_commands_that_talk_to_agents_print_what_was_said(
     found = ask("checkpoint", agent.name, "--diff", "1", of="checkpoint --diff")
     assert [one["path"] for one in found["files"]] == ["new.txt"]
     assert ask("checkpoint", agent.name, "--restore", "0", "--force", of="checkpoint --restore")["saved"] == 1
+    compared = ask("compare", agent.name, asking(pool).name, "--no-check")
+    assert {agent.id} <= {one["id"] for one in compared["agents"]}
     assert any(line.strip() for line in ask("peek", agent.name)["lines"])
     assert len(ask("logs", agent.name, "-n", "1")["lines"]) == 1
     assert "--follow" in cli("logs", agent.name, "-f", "--json").complaint
@@ -290,6 +306,22 @@ def test_commands_that_talk_to_agents_print_what_was_said(
     assert ask("approvals")[0]["agent_name"] == agent.name
     assert ask("approvals", "try", "ls", of="approvals try")["mode"] == "off"
     assert ask.checked == set(TALK_COMMANDS)
+
+
+def test_landing_prints_plans_and_what_has_landed(ask: JsonCli, cli: Cli, pool: AgentPool) -> None:
+    agents = [pool.take(), pool.take()]
+    for number, agent in enumerate(agents):
+        (Path(agent.worktree) / "both.txt").write_text(f"{number}\n")
+    git(pool.project, "branch", "js-other")
+    words = (*(agent.name for agent in agents), "--into", "js-other")
+
+    plans = ask("land", *words, "--dry-run", of="land --dry-run")
+    report = ask("land", *words, "--yes", code=14)
+
+    assert [plan["can_land"] for plan in plans] == [True, False]
+    assert [one["agent"] for one in report["landings"]] == [agents[0].id]
+    assert [one["kind"] for one in report["conflicts"]] == ["both added"]
+    assert ask.checked == set(LAND_COMMANDS)
 
 
 @pytest.fixture

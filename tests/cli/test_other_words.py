@@ -12,9 +12,6 @@ from tests.cli.commands import Cli, all_commands, cli, project
 __all__ = ["cli", "project"]
 
 COMING = (
-    "land",
-    "merge",
-    "compare",
     "task",
     "tasks",
     "review",

@@ -13,6 +13,7 @@ from fleet_tui.cli.table import COLUMNS, ROLE_COLORS, agent_table, fitted, width
 from fleet_tui.faces.plain import AgentDetails
 from fleet_tui.faces.wording import ColorRole
 from fleet_tui.models import Agent, PromptSummary, Spending, Status
+from fleet_tui.work import PullRequest
 from tests.faces.sample_agent import BUSY, NOW, ONE, SPENT
 
 pytestmark = pytest.mark.pure
@@ -60,6 +61,16 @@ def test_a_row_has_name_status_usage_age_and_prompt() -> None:
         "login",
     ]
     assert totals == "1 agent · 1 working · 1.4 cores, 210M"
+
+
+def test_a_column_has_pull_requests_if_there_are_any() -> None:
+    request = PullRequest(ONE.id, "https://host/1", 12, "open", "failed", "changes requested", 0, NOW)
+    listed = [AgentDetails(ONE, pull_request=request), AgentDetails(replace(ONE, id="b", name="b"))]
+
+    header, row, *_ = agent_table(listed, now=NOW, width=200, color=False, grouped=False).split("\n")
+
+    assert row[header.index(" PR ") + 1 :].startswith("#12 ✗ changes requested  12m")
+    assert " PR " not in table(ONE)[0]
 
 
 @pytest.mark.parametrize("width", [20, 40, 60, 80, 100, 200])

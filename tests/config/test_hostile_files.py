@@ -89,7 +89,7 @@ def test_a_first_configuration_reads_only_regular_files(project: Path, plant: Ca
 
 
 def test_the_users_own_file_may_be_a_link_but_no_device(project: Path, home: Path) -> None:
-    paths.user_config().parent.mkdir(parents=True)
+    paths.user_config().unlink()
     (home / "dotfile").write_text("[ui]\nlog_lines = 7\n")
     paths.user_config().symlink_to(home / "dotfile")
     assert load(project).log_lines == 7

@@ -39,9 +39,12 @@ FAMILIES = (
     "permissions",
     "profiles",
     "review",
+    "comparison",
+    "pull_requests",
     "conflicts",
     "checks",
     "checkpoints",
+    "landing",
 )
 SOURCE = Path(fleet_tui.__file__).parent
 OF_FACE = (

@@ -114,7 +114,7 @@ def kills_at_once(repository: Path, one: Agent, stopping: subprocess.Popen[str])
 def test_kill_ends_what_a_stop_with_a_long_grace_waits_for(
     fleet: Fleet, repository: Path, tmp_path: Path
 ) -> None:
-    paths.user_config().parent.mkdir(parents=True)
+    paths.user_config().parent.mkdir(parents=True, exist_ok=True)
     paths.user_config().write_text(f"[fleet]\nstop_grace = {FOR_EVER}\n")
     one = fleet.create("one", profile=program(tmp_path, "stubborn"))
     wait_until(lambda: "ready" in fleet.peek(fleet.find("one")), "the program")
@@ -131,7 +131,7 @@ def test_kill_ends_a_setup_command_that_ignores_the_first_request(
     (repository / ".aifleet").mkdir()
     command = "trap '' TERM INT HUP; echo waiting; while :; do sleep 100; done"
     settings = f'[setup]\ncommands = ["{command}"]\n[fleet]\nstop_grace = {FOR_EVER}\n'
-    paths.user_config().parent.mkdir(parents=True)
+    paths.user_config().parent.mkdir(parents=True, exist_ok=True)
     paths.user_config().write_text(settings)
     one = fleet.create("one", profile=program(tmp_path, "echoes"))
     wait_until(lambda: "waiting" in fleet.peek(fleet.find("one")), "the setup command")

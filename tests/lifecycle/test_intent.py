@@ -22,7 +22,7 @@ STORED: dict[str, Any] = {
     "transcript_cap": 1024, "fork_of": "", "headless": False,
 }  # fmt: skip
 """A request as the versions before `RunSettings` wrote it."""
-ADDED = ("nice",)
+ADDED = ("nice", "checkpoint_automatic")
 """Keys added since, which those versions ignore."""
 
 
@@ -63,6 +63,6 @@ def test_every_run_setting_comes_from_the_configuration_and_hides_no_key_of_a_re
     names = {one.name for one in fields(RunSettings)}
 
     assert Config(scrollback=7, transcript_mb=2).run == RunSettings(
-        scrollback=7, transcript_cap=2 << 20, nice=5
+        scrollback=7, transcript_cap=2 << 20, nice=5, checkpoint_automatic=True
     )
     assert names.isdisjoint({one.name for one in fields(Intent)})

@@ -279,7 +279,7 @@ def test_an_agent_whose_checkout_hangs_can_be_stopped_and_leaves_nothing(
 def test_an_agent_queued_behind_other_checkouts_can_be_stopped(
     fleet: Fleet, repository: Path, tmp_path: Path
 ) -> None:
-    paths.user_config().parent.mkdir(parents=True)
+    paths.user_config().parent.mkdir(parents=True, exist_ok=True)
     paths.user_config().write_text("[fleet]\nparallel_checkouts = 1\n")
     told = tmp_path / "told"
     hook = repository / ".git" / "hooks" / "post-checkout"

@@ -21,6 +21,7 @@ from fleet_tui.lifecycle import spares
 from fleet_tui.models import Agent
 from fleet_tui.system import processes
 from fleet_tui.work import SpareWorktree
+from tests.conftest import QUIET_CONFIG
 from tests.git.repositories import branches, call, entries
 from tests.holder.holders import wait_until
 from tests.scripted import program, start_cli
@@ -57,8 +58,7 @@ def worktrees(fleet: Fleet, tmp_path: Path, no_spares: None) -> Path:
 @pytest.fixture
 def no_spares(home: Path) -> None:
     """Let launchers make none in the background: the tests make them themselves."""
-    paths.user_config().parent.mkdir(parents=True)
-    paths.user_config().write_text("[spares]\ncount = 0\n")
+    paths.user_config().write_text(f"{QUIET_CONFIG}[spares]\ncount = 0\n")
 
 
 def keep(fleet: Fleet, project: Path, worktrees: Path, count: int = 1) -> list[SpareWorktree]:
@@ -302,7 +302,7 @@ def test_launchers_killed_while_they_use_or_make_spares_leave_nothing_that_is_no
     fleet: Fleet, large: Path, worktrees: Path, tmp_path: Path, seed: int
 ) -> None:
     chance = random.Random(seed)
-    paths.user_config().write_text("[spares]\ncount = 2\n")
+    paths.user_config().write_text(f"{QUIET_CONFIG}[spares]\ncount = 2\n")
     echoes = program(tmp_path, "echoes")
     for number in range(12):
         process = start_cli(large, "create", f"try-{number}", "-a", echoes)

@@ -76,6 +76,7 @@ def test_nothing_that_a_strangers_file_asks_for_happens_before_it_is_trusted(
         agent_default="echoer",
         default_agent="echoer",
         stop_grace=0.5,
+        checkpoint_automatic=False,
         approve_mode="shadow",
         project_name=project.name,
     )

@@ -13,7 +13,7 @@ from fleet_tui.errors import FleetError, NotFound, Refused
 from fleet_tui.fast_dataclasses import replace
 from fleet_tui.fleet import Fleet
 from fleet_tui.models import Agent, Status
-from fleet_tui.review.checkpoints import DAY, CheckpointLimits, over_limits, prune
+from fleet_tui.review.checkpoints import DAY, CheckpointLimits, make_after_turn, over_limits, prune
 from fleet_tui.work import Checkpoint, CheckpointKind
 from tests.agent_pool import AgentPool, fleet, module_pool, pool
 from tests.git.repositories import call, commit
@@ -242,27 +242,23 @@ def test_a_checkpoint_of_a_turn_has_its_number_and_prompt(fleet: Fleet, agent: A
     with fleet.store.transaction():
         fleet.store.receipts.put("r1", agent.id, "first prompt", "answered", "", now)
     write(agent, new="1")
-    made = fleet.checkpoints.make_after_turn(agent)
+    made = make_after_turn(fleet.store, agent)
     assert made is not None
     assert (made.turn, made.note, made.kind) == (1, "first prompt", CheckpointKind.TURN)
     assert "first prompt" not in call(Path(agent.worktree), "cat-file", "-p", made.commit)
 
-    assert fleet.checkpoints.make_after_turn(agent) is None, "it changed nothing"
+    assert make_after_turn(fleet.store, agent) is None, "it changed nothing"
     write(agent, new="2")
-    typed = fleet.checkpoints.make_after_turn(agent)
+    typed = make_after_turn(fleet.store, agent)
     assert typed is not None
     assert (typed.turn, typed.note) == (2, ""), "typed by hand"
 
 
 def test_automatic_checkpoints_can_be_switched_off(fleet: Fleet, agent: Agent) -> None:
-    paths.user_config().parent.mkdir(parents=True, exist_ok=True)
-    before = paths.user_config().read_text() if paths.user_config().exists() else None
-    paths.user_config().write_text("[checkpoint]\nautomatic = false\n")
+    assert "automatic = false" in paths.user_config().read_text()
     write(agent, new="1")
-    try:
-        assert fleet.checkpoints.make_after_turn(agent) is None
-    finally:
-        paths.user_config().unlink() if before is None else paths.user_config().write_text(before)
+
+    assert fleet.checkpoints.make_after_turn(agent) is None
     assert fleet.checkpoints.all(agent) == []
 
 
@@ -303,7 +299,7 @@ def test_after_the_trash_all_go_once_they_are_too_old(fleet: Fleet, agent: Agent
 def test_pruning_deletes_rows_and_refs(fleet: Fleet, agent: Agent) -> None:
     for number in range(3):
         write(agent, new=str(number))
-        fleet.checkpoints.make_after_turn(agent)
+        make_after_turn(fleet.store, agent)
 
     removed = prune(fleet.store, CheckpointLimits(14, 200), now=time.time() + 20 * DAY)
 

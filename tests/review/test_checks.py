@@ -146,7 +146,7 @@ def test_a_check_that_hangs_is_ended_with_all_that_it_has_started(
     pids = tmp_path / "pids"
     check_with(f"{script('escapes', pids)}")
 
-    run = fleet.checks.wait([limited(fleet, agent, 1.0)], seconds=SECONDS)[0]
+    run = fleet.checks.wait([limited(fleet, agent, 3.0)], seconds=SECONDS)[0]
 
     assert run.state is CheckState.TIMED_OUT
     escaped = [int(line.split()[1]) for line in pids.read_text().splitlines()]

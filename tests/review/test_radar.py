@@ -114,6 +114,23 @@ def test_work_that_no_longer_merges_with_the_base_is_found_when_the_base_moves(
     assert found.seen_from(agent.id) == found
 
 
+def test_an_agent_that_started_elsewhere_is_not_compared_with_what_is_checked_out(
+    fleet: Fleet, pool: AgentPool
+) -> None:
+    first = call(pool.project, "rev-list", "--max-parents=0", "HEAD").splitlines()[0]
+    elsewhere = call(pool.project, "commit-tree", "-p", first, "-m", "x", f"{first}^{{tree}}")
+    call(pool.project, "branch", "-f", "release", elsewhere)
+    agent = fleet.create(pool.name(), base="release", prompt="x")
+    commit(pool.project, {"r14.txt": "base\n"})
+    write(agent, {"r14.txt": "agent\n"})
+
+    report = fleet.conflicts.check([agent])
+
+    assert of(report, agent) == []
+    assert agent.id in report.without_base
+    fleet.kill([agent])
+
+
 def test_killed_agents_leave_the_radar_and_ended_ones_stay(fleet: Fleet, pool: AgentPool) -> None:
     one, other = pool.take(), pool.take()
     write(one, {"r5.txt": "one\n"})

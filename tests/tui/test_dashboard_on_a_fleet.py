@@ -226,7 +226,7 @@ def test_stop_and_kill_take_two_taps_and_undo_and_revive_restore(fleet: Fleet, r
 
 @pytest.mark.slow
 def test_any_number_of_agents_that_are_slow_to_stop_are_killed(fleet: Fleet, repository: Path) -> None:
-    paths.user_config().parent.mkdir(parents=True)
+    paths.user_config().parent.mkdir(parents=True, exist_ok=True)
     paths.user_config().write_text("[fleet]\nstop_grace = 99999\n")
     names = [f"agent-{number}" for number in range(VERBS_AT_ONCE + 1)]
     refusing = "trap 'echo no' TERM INT HUP; echo ready; while :; do sleep 0.05; done"

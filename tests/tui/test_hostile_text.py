@@ -59,6 +59,7 @@ from fleet_tui.tui.dialogs.trust import FileDialog, TrustDialog
 from fleet_tui.tui.dialogs.why import WhyDialog, WrongDialog
 from fleet_tui.tui.widgets.toasts import Toasts
 from fleet_tui.tui.worker_protocol import LaunchStep
+from fleet_tui.work import PullRequest
 from tests.cli.commands import Cli
 from tests.cli.test_hostile_text import CONTROLS, EVIL, hostile, place
 from tests.tui import fleet_states
@@ -107,6 +108,10 @@ STATE = FleetState(
 LIVE = LiveData(
     tails={agent.id: EVIL for agent in AGENTS},
     log=(AGENTS[0].id, (EVIL, EVIL)),
+    pull_requests={
+        agent.id: PullRequest(agent.id, EVIL, 12, "open", "failed", "", 0, 0.0, EVIL, EVIL, EVIL)
+        for agent in AGENTS
+    },
     recent_activity=(
         Activity(fleet_states.NOW, EVIL, EVIL),
         Activity(fleet_states.NOW, EVIL, EVIL, Status.BLOCKED),

@@ -71,7 +71,7 @@ def test_a_keymap_that_would_be_ambiguous_is_refused_with_both_names(
 
 
 def test_keys_come_from_the_users_and_the_projects_configuration(home: Path, repository: Path) -> None:
-    paths.user_config().parent.mkdir(parents=True)
+    paths.user_config().parent.mkdir(parents=True, exist_ok=True)
     paths.user_config().write_text('[keys]\npreset = "tmux"\nzoom = "Z"\npin = ["K", "f5"]\n')
     paths.project_config(repository).parent.mkdir()
     paths.project_config(repository).write_text('[keys]\nzoom = "f6"\n')

@@ -241,7 +241,7 @@ def test_a_projects_bad_keys_do_not_keep_the_dashboard_from_opening(tmp_path: Pa
         file.write_text(f"[keys]\n{text}\n")
         loaded = DashboardSettings.load(tmp_path)
         assert loaded.keymap == DashboardSettings().keymap
-    paths.user_config().parent.mkdir(parents=True)
+    paths.user_config().parent.mkdir(parents=True, exist_ok=True)
     paths.user_config().write_text("[keys]\nstop = 'S'\n")
     file.write_text("[keys]\nstop = 'X'\n")
     loaded = DashboardSettings.load(tmp_path)

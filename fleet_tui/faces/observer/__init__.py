@@ -21,11 +21,13 @@ from fleet_tui.faces.observer.conflict_watch import ConflictWatch
 from fleet_tui.faces.observer.diff_counts import DiffCounts
 from fleet_tui.faces.observer.holder_lines import HolderLines, last_words
 from fleet_tui.faces.observer.output_rates import OutputRates
+from fleet_tui.faces.observer.request_watch import RequestWatch
 from fleet_tui.faces.observer.spending_watch import SpendingWatch
 from fleet_tui.fast_dataclasses import replace
 from fleet_tui.fleet import Fleet
 from fleet_tui.models import Activity, Agent, FleetState, Status, Usage
 from fleet_tui.system.usage import Sampler
+from fleet_tui.work import PullRequest
 
 TURN_SECONDS = 0.2
 REFRESH_SECONDS = 2.0
@@ -48,6 +50,8 @@ class Observer:
         self._lines = HolderLines()
         self._diffs = DiffCounts(self._open_fleet)
         self._spending = SpendingWatch(self._open_fleet)
+        self._request_watch = RequestWatch(self._open_fleet)
+        self._requests: Mapping[str, PullRequest] = {}
         self._conflicts = ConflictWatch(self._open_fleet)
         self._sampler = Sampler()
         self._rates = OutputRates(self._run_folder)
@@ -78,6 +82,7 @@ class Observer:
         fleet = self._open_fleet()
         threading.Thread(target=self._diffs.run, daemon=True).start()
         threading.Thread(target=self._spending.run, daemon=True).start()
+        threading.Thread(target=self._request_watch.run, daemon=True).start()
         threading.Thread(target=self._conflicts.run, daemon=True).start()
         while not fleet.is_store_replaced():
             now = time.monotonic()
@@ -97,6 +102,7 @@ class Observer:
                     self._state.agents, self._lines.active, self._diffs.counts, now, self._selected
                 )
             self._spending.ask(self._state.agents, self._lines.active, now)
+            self._request_watch.ask(self._state.agents, self._requests, now)
             self._report()
             self._lines.wait(now + TURN_SECONDS)
 
@@ -129,6 +135,7 @@ class Observer:
         self._version, self._refresh_at = version, now + REFRESH_SECONDS
         fleet.refresh()
         self._state = fleet.state()
+        self._requests = fleet.pull_requests.of(self._state.agents)
         self._lines.connect(self._living, now)
 
     def _sample(self, fleet: Fleet, now: float) -> None:
@@ -196,6 +203,7 @@ class Observer:
             self._activity,
             self._diffs.ahead.get(self._selected),
             dict(self._diffs.problems),
+            self._requests,
             conflicts,
             marks(self._state.agents, conflicts) if conflicts else {},
             details if details.agent == self._selected else ConflictDetails(),

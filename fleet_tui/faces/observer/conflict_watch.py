@@ -172,7 +172,7 @@ class ConflictWatch:
                 if other not in against:
                     merging.append(other)
         base = next(iter(report.bases.values()), "")
-        is_compared = not report.problem and agent not in report.unread
+        is_compared = not report.problem and agent not in {*report.unread, *report.without_base}
         return ConflictDetails(
             agent,
             tuple((one, ()) for one in own),

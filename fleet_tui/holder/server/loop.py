@@ -31,7 +31,9 @@ from fleet_tui.holder.server.pty import Pty
 from fleet_tui.holder.server.read_ahead import ReadAhead
 from fleet_tui.holder.server.requests import Requests
 from fleet_tui.holder.server.screen_log import ScreenLog
+from fleet_tui.holder.server.turn_end import TurnEndCommand
 from fleet_tui.holder.transcript.segments import Transcript
+from fleet_tui.models import Status
 from fleet_tui.terminal.emulator import Screen
 
 BEAT_SECONDS = 5.0
@@ -67,6 +69,7 @@ class Server:
         self._notes = Notes(
             self._events, earlier, self._interaction, self._foreground, self._clients.broadcast
         )
+        self._turn_end = TurnEndCommand(spec.after_turn, keep_from_it=(master,))
         self._sources: dict[int, Callable[[], None]] = {}
         self._reporting: list[Callable[[], None]] = []
         """Sources that are ready in this turn."""
@@ -180,6 +183,9 @@ class Server:
         self._write_end()
         self._judge(time.monotonic())
         self._notes.log_loss(self._transcript.lost)
+        if message["cause"] != "kill":
+            # A killed agent's worktree goes to the trash as it is.
+            self._turn_end.program_ended(time.monotonic())
         self._control.send(DRAINED, lost=self._transcript.lost)
 
     def _read_rest(self) -> None:
@@ -215,6 +221,7 @@ class Server:
             self._display.due(now, self._clients.viewers()),
             self._notes.due(),
             self._log.due(self._last_output),
+            self._turn_end.due(),
         )
         nearest = min(moment for moment in moments if moment is not None)
         return max(0.0, min(nearest - now, BEAT_SECONDS))
@@ -228,6 +235,7 @@ class Server:
         self._pty.tick(now)
         self._requests.settle_size(now)
         self._notes.tick(now)
+        self._turn_end.tick(now)
         if self._interaction.falls_silent(now) and self._foreground.is_computing():
             self._interaction.computed(now)
         self._judge(now)
@@ -244,6 +252,7 @@ class Server:
         self._notes.beat()
         self._notes.log_loss(self._transcript.lost)
         self._clients.beat()
+        self._turn_end.reap()
 
     # ── what is sent ────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -256,6 +265,7 @@ class Server:
         at = time.time()
         if kind == "status":
             self._judged = self._output.offset
+            self._turn_end.observed(Status(str(data["status"])), time.monotonic())
         # A server that replaces this one continues from that offset.
         self._events.append(kind, at, **data, offset=self._judged)
         self._clients.broadcast(wire.pack(kind, at=at, lost=self._transcript.lost, **data))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import socket
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +17,9 @@ if TYPE_CHECKING:
     from fleet_tui.lifecycle.intent import Intent
     from fleet_tui.models import Agent
     from fleet_tui.programs.profile import Profile
+
+TURN_END = "fleet_tui.fleet.turn_end"
+"""The program that a holder starts when a turn has ended."""
 
 
 def run_spec(agent: Agent, intent: Intent, profile: Profile) -> RunSpec:
@@ -58,7 +62,14 @@ def run_spec(agent: Agent, intent: Intent, profile: Profile) -> RunSpec:
         stream=stream,
         settings=intent.settings,
         name=agent.name,
+        after_turn=_after_turn(agent) if intent.settings.checkpoint_automatic else (),
     )
+
+
+def _after_turn(agent: Agent) -> tuple[str, ...]:
+    """The command that makes a checkpoint. By its name, because it is a program of its own in a room above."""
+    # -P: never import from the current folder.
+    return (sys.executable, "-P", "-m", TURN_END, agent.id)
 
 
 def _listening(

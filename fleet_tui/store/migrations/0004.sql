@@ -90,7 +90,12 @@ create table pull_request (
     checks  text not null,
     review  text not null,
     rounds  integer not null,
-    at      real not null
+    at      real not null,
+    head    text not null default '',
+    failed  text not null default '',
+    note    text not null default '',
+    handled text not null default '', -- the last head whose failed checks went back to the agent
+    receipt text not null default ''
 ) strict;
 
 create table spare (

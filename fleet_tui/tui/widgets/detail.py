@@ -13,7 +13,7 @@ from fleet_tui.quantities import age, dollars, memory, tokens
 from fleet_tui.text import block
 from fleet_tui.tui.widgets.conflict_lines import conflict_lines, shared_line
 from fleet_tui.tui.widgets.lines import Line, LineView, TextPart, clean, fit, length
-from fleet_tui.tui.widgets.row_lines import agent_text
+from fleet_tui.tui.widgets.row_lines import agent_text, request_parts
 from fleet_tui.tui.widgets.statuses import ROLES
 
 BARS = "▁▂▃▄▅▆▇█"
@@ -89,6 +89,10 @@ class Detail(LineView):
             ((" spent   ", "muted"), *spent(self._spent(agent))),
             ((" prompt  ", "muted"), (clean(agent.prompt) or "–", "")),
         ]
+        if request := self._live.pull_requests.get(agent.id):
+            first, *more = request_parts(request)
+            page = (f"  {clean(request.note or request.url)}", "muted")
+            lines.insert(3, ((" pull    ", "muted"), (first[0].strip(), ""), *more, page))
         shared = shared_line(self._live.conflict_details, agent, self._agents)
         if shared:
             lines.insert(1, shared)

@@ -10,13 +10,14 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from fleet_tui.faces.live import LiveData
 from fleet_tui.faces.totals import counts
-from fleet_tui.faces.wording import STATUS_LOOKS, percent, word
+from fleet_tui.faces.wording import STATUS_LOOKS, percent, request_mark, word
 from fleet_tui.fast_dataclasses import dataclass, field, replace
 from fleet_tui.models import REPORT, Agent, PromptSummary, Status
 from fleet_tui.quantities import age, memory
 from fleet_tui.tui.widgets.lines import Line, TextPart, both_ends, clean, fit, key, length, wrap
 from fleet_tui.tui.widgets.rows import AgentRow, BatchRow, ListRow, ProjectRow
 from fleet_tui.tui.widgets.statuses import ROLES, glyph, needs
+from fleet_tui.work import PullRequest
 
 WIDE = 60
 """From this width on, a row of one line has room for the word and the diff."""
@@ -178,6 +179,7 @@ def full_row(row: AgentRow, look: Look, width: int) -> list[Line]:
             *indent,
             (shown_word, role),
             *prompt_parts(look.prompts.get(agent.id), agent.status),
+            *request_parts(look.live.pull_requests.get(agent.id)),
             ("  ", ""),
             text,
         )
@@ -207,6 +209,21 @@ def prompt_parts(prompts: PromptSummary | None, status: Status = Status.WORKING)
     return ((f"  {prompts.queued} queued{why}", "warning" if why else "muted"),)
 
 
+def request_parts(request: PullRequest | None) -> Line:
+    """The agent's pull request: its number, checks and review."""
+    if request is None:
+        return ()
+    mark, role = request_mark(request)
+    number, _, state = mark.partition(" ")
+    found: Line = ((f"  {number}", "muted" if state else role), (f" {state}" if state else "", role))
+    if request.review and request.state == "open":
+        found = (
+            *found,
+            (f" {request.review}", "warning" if request.review == "changes requested" else "muted"),
+        )
+    return found
+
+
 def _question(agent: Agent, look: Look, width: int, indent: Line, shown_word: str) -> list[Line]:
     role = ROLES[agent.status]
     room = max(8, width - 7 - len(shown_word))
@@ -232,7 +249,9 @@ def one_line_row(row: AgentRow, look: Look, width: int, widest: int) -> Line:
     right: Line = ((f"{since(agent, look.now):>5}", "muted"), (" ", ""))
     text: TextPart = (agent_text(agent, look.live), role)
     if width >= WIDE:
-        left = (*left, *fit(((word(agent), ROLES[agent.status]),), 11), (" ", ""), text)
+        request = request_parts(look.live.pull_requests.get(agent.id))
+        shown = (*request[:2], ("  ", "")) if request else ((" ", ""),)
+        left = (*left, *fit(((word(agent), ROLES[agent.status]),), 11), *shown, text)
         right = (*fit(_diff(agent, look, 10), 10, right=True), *right)
     else:
         left = (*left, text)

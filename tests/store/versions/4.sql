@@ -122,9 +122,14 @@ CREATE TABLE pull_request (
     checks  text not null,
     review  text not null,
     rounds  integer not null,
-    at      real not null
+    at      real not null,
+    head    text not null default '',
+    failed  text not null default '',
+    note    text not null default '',
+    handled text not null default '', 
+    receipt text not null default ''
 ) strict;
-INSERT INTO "pull_request" VALUES('id-a','https://example.org/1',1,'open','running','',0,8.0);
+INSERT INTO "pull_request" VALUES('id-a','https://example.org/1',1,'open','running','',0,8.0,'c0ffee','','','','');
 CREATE TABLE receipt (
     id      text primary key,
     agent   text not null references agent (id),
