@@ -180,7 +180,7 @@ VERBS: tuple[Verb, ...] = (
     # Review.
     Verb(
         "review.diff",
-        {"cli": Offer("diff", names=_NAME, left_out={"counts": "only --json shows them, and then always"}), "dashboard": Offer("diff")},
+        {"cli": Offer("diff", names=_NAME, left_out={"counts": "only --json shows them, and then always"}), "dashboard": Offer("diff diff-of-two")},
         reads=True, remote=True,
     ),
     Verb("review.patch", {"cli": Offer("diff", names=_NAME), "dashboard": "the review screen shows hunks"}, reads=True),
@@ -418,7 +418,6 @@ DASHBOARD_ALONE: Mapping[str, tuple[str, ...]] = {
         "fold", "unfold", "filter", "zoom", "layout", "pin", "narrower", "wider", "order", "theme", "leader-zoom",
         "leader-side",
     ),
-    "compares two agents, as fleet diff --against does": ("diff-of-two",),
     "reads a pane's past": ("look-back", "look-on", "copy-mode", "leader-copy"),
     "copies what the list shows": ("copy-path", "copy-branch"),
     "gives the terminal to another program": ("shell", "editor", "leader-shell"),

@@ -13,6 +13,7 @@ from fleet_tui.fast_dataclasses import replace
 from fleet_tui.fleet import Fleet
 from fleet_tui.models import Agent, FleetState
 from fleet_tui.tui.dialogs.prompt import PromptDialog
+from fleet_tui.tui.review.screen import ReviewScreen
 from fleet_tui.tui.widgets.conflict_lines import conflict_lines, shared_line
 from fleet_tui.tui.widgets.lines import length
 from fleet_tui.tui.widgets.prompt_area import PromptArea
@@ -105,6 +106,24 @@ def test_the_prompt_begins_with_the_conflict_and_typing_replaces_it() -> None:
         await pilot.press("p")
         await until(pilot, lambda: isinstance(app.screen, PromptDialog))
         assert app.screen.query_one(PromptArea).text == "hi"
+
+    run_dashboard(go, live=fleet_states.IN_CONFLICT)
+
+
+def test_the_diff_of_the_two_opens_and_an_agent_without_a_conflict_has_none() -> None:
+    async def go(app: StageApp, pilot: Pilot[None]) -> None:
+        await pilot.press("equals_sign")
+        await until(pilot, lambda: isinstance(app.screen, ReviewScreen))
+        [review] = [screen for screen in app.screen_stack if isinstance(screen, ReviewScreen)]
+        model = review.model
+        assert (model.agent.id, model.against) == (A.id, C.name)
+        await pilot.press("escape")
+        await until(pilot, lambda: app.screen is app.dashboard)
+        await pilot.press("j", "equals_sign")
+        await until(
+            pilot, lambda: any("conflicts with nobody" in toast.message for toast in app._notifications)
+        )
+        assert app.screen is app.dashboard
 
     run_dashboard(go, live=fleet_states.IN_CONFLICT)
 

@@ -71,8 +71,11 @@ class ReviewActions:
         else:
             self.open(agent)
 
-    def open(self, agent: Agent) -> None:
-        self._display.open(ReviewScreen(agent, self._surroundings))
+    def open(self, agent: Agent, against: str = "") -> None:
+        """Show what an agent has changed, since its base or compared with another agent, by name."""
+        screen = ReviewScreen(agent, self._surroundings)
+        screen.model.against = against
+        self._display.open(screen)
 
     def _into(self, agent: Agent) -> str:
         project = self._view.project
