@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from textual.pilot import Pilot
 
+from fleet_tui.faces.conflict_wording import conflict_prompt, marks
 from fleet_tui.faces.live import ConflictDetails, LiveData
 from fleet_tui.fast_dataclasses import replace
 from fleet_tui.fleet import Fleet
@@ -232,3 +233,28 @@ def test_files_that_others_changed_too_are_named_when_nothing_conflicts() -> Non
     assert "".join(text for text, _ in line) == " shared  pyproject.toml with B, merges"
     assert shared_line(details, B, fleet_states.SMALL.agents) == ()
     assert shared_line(fleet_states.IN_CONFLICT.conflict_details, A, fleet_states.SMALL.agents) == ()
+
+
+@pytest.mark.pure
+def test_names_from_outside_are_sanitized_wherever_a_conflict_is_told() -> None:
+    evil = "e\x1b[31m\u202ev\x9bil\n"
+    file = ConflictingFile(evil, "both changed", (ConflictPlace(1, 2, evil),), evil)
+    conflicts = (Conflict(A.id, "", evil, (evil,), 0.0), Conflict(A.id, C.id, evil, (evil,), 0.0))
+    details = ConflictDetails(A.id, tuple((one, (file,)) for one in conflicts), "", (B.id,), (evil,))
+    agents = tuple(replace(one, name=f"{evil}{one.name}", branch=evil) for one in fleet_states.SMALL.agents)
+    live = replace(
+        fleet_states.LIVE,
+        conflicts=conflicts,
+        conflict_details=details,
+        conflict_marks=marks(agents, conflicts),
+    )
+    state = replace(fleet_states.SMALL, agents=agents)
+
+    found = [
+        *drawn(live, 80, state),
+        *detail(details, 60, 12),
+        *conflict_prompt(agents[0], live, agents).split("\n"),
+    ]
+
+    assert any("≠" in line for line in found)
+    assert all(line.isprintable() for line in found), found
