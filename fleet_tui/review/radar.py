@@ -22,8 +22,8 @@ from fleet_tui.work import Conflict, ConflictingFile, ConflictReport, Overlap
 
 AT_ONCE = 2
 """Git processes, when there is much to do."""
-MANY = 200
-"""Merges from which on they are shared among processes."""
+MANY = 300
+"""Merges that one process is given, at most: it has a time limit."""
 SNAPSHOT_SECONDS = 20.0
 """For one worktree: the others wait for it."""
 
@@ -247,13 +247,16 @@ class Radar:
         if missing:
             with scratch.throwaway() as objects:
                 self._memory.learn(self._merged(missing, base, objects))
-        return {sides: self._memory.outcome(pair) for sides, pair in asked.items()}
+        found = {sides: self._memory.outcome(pair) for sides, pair in asked.items()}
+        self._memory.forget_all_but(asked.values())
+        return found
 
     def _merged(
         self, pairs: Sequence[PairOfCommits], base: str, objects: Mapping[str, str]
     ) -> dict[PairOfCommits, MergeOutcome]:
-        shares = [pairs[start::AT_ONCE] for start in range(AT_ONCE)] if len(pairs) >= MANY else [pairs]
-        with ThreadPoolExecutor(len(shares)) as pool:
+        size = MANY if len(pairs) > MANY else max(1, len(pairs))
+        shares = [pairs[start : start + size] for start in range(0, len(pairs), size)]
+        with ThreadPoolExecutor(AT_ONCE) as pool:
             found = list(pool.map(lambda share: self._outcomes(share, base, objects), shares))
         return {pair: outcome for share in found for pair, outcome in share.items()}
 

@@ -18,6 +18,8 @@ from fleet_tui import paths
 from fleet_tui.fleet import Fleet
 from fleet_tui.git import scratch
 from fleet_tui.models import Agent
+from fleet_tui.review import radar_memory
+from fleet_tui.review.radar_memory import RadarMemory
 from fleet_tui.work import Conflict, ConflictReport, Overlap
 from tests.agent_pool import AgentPool, fleet, module_pool, pool
 from tests.git import traps
@@ -293,6 +295,25 @@ print("ready", flush=True)
 while True:
     fleet.conflicts.check(agents)
 """
+
+
+@pytest.mark.pure
+def test_the_memory_forgets_old_outcomes_and_none_in_use(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setattr(radar_memory, "MOST", 10)
+    memory = RadarMemory(tmp_path)
+    memory.learn({("first", "second"): ("f",)})
+    memory.learn({("a", str(number)): () for number in range(12)})
+    memory.forget_all_but([("second", "first")])
+    memory.write()
+
+    again = RadarMemory(tmp_path)
+    again.read()
+
+    assert again.outcome(("first", "second")) == ("f",)
+    assert [again.knows(("a", str(number))) for number in (0, 6, 7, 11)] == [False, False, True, True]
 
 
 @pytest.mark.slow
