@@ -15,6 +15,7 @@ from fleet_tui.faces.form_drafts import FormDrafts
 from fleet_tui.tui.actions import ACTIONS
 from fleet_tui.tui.dashboard.agent_actions import AgentActions
 from fleet_tui.tui.dashboard.away_actions import AwayActions
+from fleet_tui.tui.dashboard.compare_actions import CompareActions
 from fleet_tui.tui.dashboard.conflict_actions import ConflictActions
 from fleet_tui.tui.dashboard.display import Display
 from fleet_tui.tui.dashboard.draft_keeper import DraftKeeper
@@ -89,9 +90,15 @@ class ActionGroups:
         outside = ExternalPrograms(display, self.typing.stop_if_typing)
         kept = DraftKeeper(display, drafts)
         self.agent = AgentActions(view, display, requests, outside, kept)
-        self.review = ReviewActions(view, display, requests, outside, kept)
+        self.review = ReviewActions(
+            view, display, requests, outside, kept,
+            fork=lambda agent, number: self.start.fork_checkpoint(agent, number),
+        )  # fmt: skip
         self.landing = LandActions(
             view, display, requests, review=self.review.open, shell=self.agent.shell_in
+        )
+        self.compare = CompareActions(
+            view, display, requests, review=self.review.open, land=self.landing.open
         )
         self.fleet = FleetActions(view, display, requests, outside)
         self.start = StartActions(view, display, requests, trust, prompts, kept)
@@ -107,7 +114,7 @@ class ActionGroups:
             beside_selected=self._beside_selected,
         )
 
-        self.conflicts = ConflictActions(view, display)
+        self.conflicts = ConflictActions(view, display, self.review.open)
 
     def handlers(self) -> dict[str, Handler]:
         """The method of every action of the table; raises MissingHandler for a row without one."""
@@ -122,6 +129,7 @@ class ActionGroups:
             "prompts": self.prompts,
             "conflicts": self.conflicts,
             "agent": self.agent,
+            "compare": self.compare,
             "review": self.review,
             "landing": self.landing,
             "fleet": self.fleet,
