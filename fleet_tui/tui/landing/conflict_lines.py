@@ -63,10 +63,7 @@ def _band(name: str, says: str, lines: Sequence[str], sign: str, role: str, widt
     head: Line = ((clean(name), "bold"), (f"  {says} ", "muted"))
     rule = width - sum(len(text) for text, _ in head)
     found: list[Line] = [cut_line((*head, ("╌" * max(0, rule), "rule")), width)]
-    found += [
-        cut_line(((f"  {sign} ", role), (clean(line.replace("\t", "    ")), "")), width)
-        for line in lines[:MOST_BAND]
-    ]
+    found += [cut_line(((f"  {sign} ", role), (line.expandtabs(4), "")), width) for line in lines[:MOST_BAND]]
     if len(lines) > MOST_BAND:
         found.append(((f"    ⋯ {len(lines) - MOST_BAND} more lines", "muted"),))
     if not lines:

@@ -36,6 +36,8 @@ class ConflictScreen(ErrorBoundary, Screen[None]):
         Binding("k,up", "file(-1)", show=False),
         Binding("n", "place(1)", show=False),
         Binding("N", "place(-1)", show=False),
+        Binding("pagedown,space", "scroll_lines(1)", show=False),
+        Binding("pageup", "scroll_lines(-1)", show=False),
         Binding("1", "give_back", show=False),
         Binding("2", "resolve", show=False),
         Binding("3", "request", show=False),
@@ -77,6 +79,7 @@ class ConflictScreen(ErrorBoundary, Screen[None]):
         entries = [
             FooterKey("j k", "file", ("j",)),
             FooterKey("n N", "place", ("n",)),
+            FooterKey("space", "scroll", ("space",)),
             FooterKey("d", "whole diff", ("d",)),
             FooterKey("=", f"diff against {clean(plan.into)}", ("=",)),
         ]
@@ -162,6 +165,7 @@ class ConflictScreen(ErrorBoundary, Screen[None]):
     def action_file(self, step: int) -> None:
         self._file = max(0, min(len(self._plan.conflicts) - 1, self._file + step))
         self._place = 0
+        self.query_one("#bands", LinesPanel).top = 0
         self._draw()
 
     def action_place(self, step: int) -> None:
@@ -173,6 +177,10 @@ class ConflictScreen(ErrorBoundary, Screen[None]):
             self._file += step
             self._place = 0 if step > 0 else max(0, len(self._plan.conflicts[self._file].places) - 1)
         self._draw()
+
+    def action_scroll_lines(self, direction: int) -> None:
+        panel = self.query_one("#bands", LinesPanel)
+        panel.scroll(direction * max(1, panel.size.height - 2))
 
     def on_lines_panel_clicked(self, event: LinesPanel.Clicked) -> None:
         if event.panel.id == "conflict-list":
