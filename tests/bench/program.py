@@ -19,6 +19,7 @@ from tests.bench import (
     listing,
     memory,
     radar,
+    reviewing,
     starting,
     throughput,
     usage,
@@ -38,6 +39,7 @@ MEASURES: dict[str, Measure] = {
     "memory": memory.measure,
     "usage": usage.measure,
     "radar": radar.measure,
+    "reviewing": reviewing.measure,
     "faults": faults.measure,
     "ai-fleet": ai_fleet.measure,
 }

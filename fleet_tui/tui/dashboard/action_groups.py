@@ -103,7 +103,7 @@ class ActionGroups:
             beside_selected=self._beside_selected,
         )
 
-        self.conflicts = ConflictActions(view, display, self.review.open)
+        self.conflicts = ConflictActions(view, display, self.review.compare)
 
     def handlers(self) -> dict[str, Handler]:
         """The method of every action of the table; raises MissingHandler for a row without one."""

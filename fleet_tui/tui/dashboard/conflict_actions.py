@@ -18,7 +18,7 @@ class ConflictActions:
         self._view = view
         self._display = display
         self._open_diff = open_diff
-        """Shows an agent's work compared with another agent's, or with a branch, by name."""
+        """Shows an agent's work against another agent, by name, or against a branch."""
 
     def diff(self) -> None:
         """Show the diff of the selected agent and the first side that it conflicts with."""
