@@ -28,6 +28,8 @@ SHOWN_FILES = 8
 LEFT_OUT_NAMES = 50
 DAY = 86_400.0
 LOCK_SECONDS = 30.0
+NUMBERS = 3
+"""How many numbers are tried before the reason is reported."""
 IN_TURN = frozenset({Status.SETUP, Status.STARTING, Status.WORKING, Status.BLOCKED})
 """Statuses of an agent whose program may be changing files."""
 _BEGUN = frozenset(
@@ -112,17 +114,28 @@ class _Worktree:
         last = self.known[-1] if self.known else start_of(self.git_dir, self.agent)
         if not always and last is not None and last.tree == files.tree:
             return last, False
-        number = self._next_number()
-        written = git.save_checkpoint(
-            self.place, self.agent.id, number=number, tree=files.tree, kind=kind,
-            # Prompts stay in the store: a ref may be pushed.
-            note=note if kind is CheckpointKind.NAMED else "", turn=turn, restored=restored,
-        )  # fmt: skip
+        # Prompts stay in the store: a ref may be pushed.
+        kept = note if kind is CheckpointKind.NAMED else ""
+        written = self._written(files.tree, kind, kept, turn, restored)
         made = replace(self._described(written, last), note=note, left_out=files.left_out[:LEFT_OUT_NAMES])
         with self.store.transaction(uses_reserve=False):
             self.store.checkpoints.add(made)
         self.known = [*self.known, made]
         return made, True
+
+    def _written(
+        self, tree: str, kind: CheckpointKind, note: str, turn: int, restored: int
+    ) -> git.CheckpointCommit:
+        number = self._next_number()
+        for taken in range(number, number + NUMBERS):
+            # Something that git does not list may be in the way of the ref: a symbolic ref to nothing, a stale lock.
+            with contextlib.suppress(git.GitFailed):
+                return git.save_checkpoint(
+                    self.place, self.agent.id, number=taken, tree=tree, kind=kind, note=note, turn=turn, restored=restored,
+                )  # fmt: skip
+        return git.save_checkpoint(
+            self.place, self.agent.id, number=number + NUMBERS, tree=tree, kind=kind, note=note, turn=turn, restored=restored,
+        )  # fmt: skip
 
     def _next_number(self) -> int:
         in_git = [one.number for one in git.checkpoint_commits(self.git_dir, self.agent.id)]
