@@ -319,7 +319,6 @@ def restore(store: Store, agent: Agent, number: int, *, force: bool = False) -> 
             )
         _check_objects(worktree, wanted)
         files = worktree.snapshot()
-        saved, _ = worktree.save(CheckpointKind.SAVED, restored=number, files=files)
         way = git.in_the_way(worktree.place, files.tree, wanted.tree, files.left_out)
         if way:
             more = f" and {len(way) - 3} more" if len(way) > 3 else ""
@@ -327,6 +326,7 @@ def restore(store: Store, agent: Agent, number: int, *, force: bool = False) -> 
                 f"{', '.join(way[:3])}{more}: in no checkpoint, and where checkpoint {number} has another file",
                 hint="nothing was changed; move them away first",
             )
+        saved, _ = worktree.save(CheckpointKind.SAVED, restored=number, files=files)
         try:
             done = git.bring_files(worktree.place, worktree.scratch, agent.id, files.tree, wanted.tree)
         except git.GitFailed as error:

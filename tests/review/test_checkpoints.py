@@ -134,6 +134,7 @@ def test_files_in_the_way_stop_a_restore_and_are_named(fleet: Fleet, agent: Agen
         fleet.checkpoints.restore(agent, 1)
 
     assert "nothing was changed" in refused.value.hint
+    assert numbers(fleet, agent) == [(1, "named")]
     assert files_of(worktree) == before
 
 
