@@ -181,6 +181,7 @@ REVIEWED = {
     "review.diff": Diff("a", EVIL, "", "", (FILE, ChangedFile(EVIL, "added", is_binary=True)), (EVIL,)),
     "review.file_diff": FileDiff(FILE, (Hunk(1, 2, 1, 2, EVIL, LINES),)),
     "review.reviewed": {},
+    "checks.runs": {AGENTS[0].id: CheckRun("1", "a", EVIL, "", "", CheckState.FAILED, 1.0)},
     "review.refresh_comments": [
         ReviewComment("1", "a", FILE.path, "new", 2, 2, (EVIL,), f"{EVIL}\n{EVIL}", fleet_states.NOW),
         ReviewComment("2", "a", EVIL, "old", 9, 9, (EVIL,), EVIL, fleet_states.NOW, 1, fleet_states.NOW),
@@ -199,7 +200,14 @@ def review() -> ReviewScreen:
     screen = ReviewScreen(
         AGENTS[0],
         Surroundings(
-            reviewed, start, Kept(), lambda *_: None, lambda: AGENTS, lambda _: EVIL, lambda: fleet_states.NOW
+            reviewed,
+            start,
+            Kept(),
+            lambda *_: None,
+            lambda: AGENTS,
+            lambda _: EVIL,
+            lambda _: (),
+            lambda: fleet_states.NOW,
         ),
     )
     return screen

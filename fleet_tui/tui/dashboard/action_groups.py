@@ -106,7 +106,7 @@ class ActionGroups:
             beside_selected=self._beside_selected,
         )
 
-        self.conflicts = ConflictActions(view, display)
+        self.conflicts = ConflictActions(view, display, self.review.compare)
 
     def handlers(self) -> dict[str, Handler]:
         """The method of every action of the table; raises MissingHandler for a row without one."""

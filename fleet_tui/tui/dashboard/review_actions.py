@@ -15,6 +15,8 @@ from fleet_tui.tui.dashboard.worker_requests import WorkerRequests
 from fleet_tui.tui.review.screen import ReviewScreen
 from fleet_tui.tui.review.surroundings import Surroundings
 from fleet_tui.tui.review.timeline import TimelineScreen
+from fleet_tui.tui.widgets.lines import Line, clean
+from fleet_tui.tui.widgets.row_lines import CONFLICT
 
 _PLUS_LINE = frozenset(
     {
@@ -66,6 +68,7 @@ class ReviewActions:
             edit=self._edit,
             agents=lambda: view.state.agents,
             into=self._into,
+            conflicts=self._conflicts,
             now=lambda: display.now,
         )
 
@@ -78,7 +81,11 @@ class ReviewActions:
             self.open(agent)
 
     def open(self, agent: Agent) -> None:
-        self._display.open(ReviewScreen(agent, self._surroundings))
+        self.compare(agent, "")
+
+    def compare(self, agent: Agent, against: str) -> None:
+        """Show an agent's work against another agent or a branch, by name; against its base if that is empty."""
+        self._display.open(ReviewScreen(agent, self._surroundings, against))
 
     def timeline(self) -> None:
         """Show the checkpoints of the selected agent."""
@@ -91,6 +98,15 @@ class ReviewActions:
     def _into(self, agent: Agent) -> str:
         project = self._view.project
         return project.branch if project is not None and project.project == agent.project else ""
+
+    def _conflicts(self, agent: Agent) -> Line:
+        """What the radar knows of an agent; empty if it has not looked."""
+        live = self._view.live
+        if mark := live.conflict_marks.get(agent.id):
+            return ((f"{CONFLICT} ", "error"), (clean(mark), ""))
+        known = live.conflict_details
+        merges = known.base if known.agent == agent.id else ""
+        return (("✓ ", "success"), (f"merges with {clean(merges)}", "")) if merges else ()
 
     def _edit(self, agent: Agent, path: str, line: int) -> None:
         file = Path(agent.worktree) / path
