@@ -102,7 +102,7 @@ VERBS: tuple[Verb, ...] = (
     Verb("warnings_after_stop", {"cli": Offer("stop", names={"stopped": "patterns"}), "dashboard": Offer("stop")}, reads=True),
     Verb(
         "kill",
-        {"cli": Offer("kill", names={"agents": "patterns batch"}, left_out={"grace": "fleet.stop_grace sets it"}), "dashboard": Offer("kill")},
+        {"cli": Offer("kill", names={"agents": "patterns batch"}, left_out={"grace": "fleet.stop_grace sets it", "why": "it is always: kill"}), "dashboard": Offer("kill")},
         remote=True, refreshes=True, waits=True, then="warnings_after_kill",
     ),
     Verb(
@@ -180,7 +180,7 @@ VERBS: tuple[Verb, ...] = (
     # Review.
     Verb(
         "review.diff",
-        {"cli": Offer("diff", names=_NAME, left_out={"counts": "only --json shows them, and then always"}), "dashboard": Offer("diff")},
+        {"cli": Offer("diff", names=_NAME, left_out={"counts": "only --json shows them, and then always"}), "dashboard": Offer("diff diff-of-two")},
         reads=True, remote=True,
     ),
     Verb("review.patch", {"cli": Offer("diff", names=_NAME), "dashboard": "the review screen shows hunks"}, reads=True),
@@ -221,19 +221,20 @@ VERBS: tuple[Verb, ...] = (
     # Checks.
     Verb(
         "checks.start",
-        {"cli": Offer("check --detach", names={"agents": "patterns batch"}), "dashboard": "fleet check starts them"},
+        {"cli": Offer("check --detach", names={"agents": "patterns batch"}), "dashboard": Offer("compare")},
+        remote=True,
     ),
-    Verb("checks.runs", {"cli": Offer("check --show", names={"agents": "patterns batch"}), "dashboard": Offer("diff")}, reads=True, remote=True),
-    Verb("checks.cancel", {"cli": Offer("check --cancel", names={"agents": "patterns batch"}), "dashboard": "fleet check --cancel does it"}, waits=True),
-    Verb("checks.output", {"cli": Offer("check --output", names={"agent": "patterns"}), "dashboard": "fleet check --output prints it"}, reads=True),
+    Verb("checks.runs", {"cli": Offer("check --show", names={"agents": "patterns batch"}), "dashboard": Offer("compare diff")}, reads=True, remote=True),
+    Verb("checks.cancel", {"cli": Offer("check --cancel", names={"agents": "patterns batch"}), "dashboard": Offer("compare")}, remote=True, waits=True),
+    Verb("checks.output", {"cli": Offer("check --output", names={"agent": "patterns"}), "dashboard": Offer("compare")}, reads=True, remote=True),
     Verb(
         "checks.wait",
         {"cli": Offer("check", names={"runs": "patterns batch"}, left_out={"seconds": "land.check_minutes limits a check"}), "dashboard": _STATE},
         reads=True,
     ),
     # Comparing.
-    Verb("comparison.of", {"cli": Offer("compare --check --sort", names={"agents": "words wants_checks"}), "dashboard": "fleet compare shows it"}, reads=True),
-    Verb("comparison.keep", {"cli": Offer("compare --keep", names={"winner": "keep", "others": "words"}), "dashboard": "fleet compare --keep does it"}, waits=True),
+    Verb("comparison.of", {"cli": Offer("compare --check --sort", names={"agents": "words wants_checks"}), "dashboard": Offer("compare")}, reads=True, remote=True),
+    Verb("comparison.keep", {"cli": Offer("compare --keep", names={"winner": "keep", "others": "words"}), "dashboard": Offer("compare")}, remote=True, refreshes=True, waits=True, then="warnings_after_kill"),
     # Landing.
     Verb(
         "landing.preview",

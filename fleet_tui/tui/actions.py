@@ -105,6 +105,7 @@ ACTIONS: tuple[Action, ...] = (
     _list("restart", "end.restart", "R", "restart", "restart from first prompt", "Agent"),
     _list("fork", "start.fork", "F", "fork", "fork the conversation", "Agent"),
     _list("undo", "end.undo", "u", "undo", "undo the last kill", "Agent", is_global=True),
+    _list("compare", "compare.compare", "c", "compare", "compare batch or marked", "Work"),
     _list("diff", "review.review", "d", "diff", "review what it changed", "Work", 7),
     _list("timeline", "review.timeline", "H", "timeline", "checkpoints, restore one", "Work"),
     _list("attach", "agent.attach", "A", "attach", "attach in full terminal", "Work"),
