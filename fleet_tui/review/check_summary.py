@@ -48,7 +48,12 @@ def _unittest(lines: Sequence[str]) -> str:
     ran = counted(int(counts[-1][1]), "test")
     # failures=1, skipped=2
     details = [part.partition("=") for part in (results[-1][2] or "").split(", ") if part]
-    return ", ".join([ran, *(f"{number} {name.removesuffix('s') if number == '1' else name}" for name, _, number in details)])
+    return ", ".join(
+        [
+            ran,
+            *(f"{number} {name.removesuffix('s') if number == '1' else name}" for name, _, number in details),
+        ]
+    )
 
 
 def _cargo(lines: Sequence[str]) -> str:

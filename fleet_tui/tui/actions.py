@@ -107,6 +107,7 @@ ACTIONS: tuple[Action, ...] = (
     _list("undo", "end.undo", "u", "undo", "undo the last kill", "Agent", is_global=True),
     _list("compare", "compare.compare", "c", "compare", "compare batch or marked", "Work"),
     _list("diff", "review.review", "d", "diff", "review what it changed", "Work", 7),
+    _list("timeline", "review.timeline", "H", "timeline", "checkpoints, restore one", "Work"),
     _list("attach", "agent.attach", "A", "attach", "attach in full terminal", "Work"),
     _list("logs", "agent.logs", "L", "logs", "read and search the log", "Work"),
     _list("shell", "agent.shell", "t", "shell", "shell in the worktree", "Work"),

@@ -132,6 +132,34 @@ def test_only_what_the_last_run_printed_is_kept_in_bounds(fleet: Fleet, agent: A
     assert sum(file.stat().st_size for file in folder.rglob("*") if file.is_file()) < 20 << 20
 
 
+def test_a_check_of_merged_work_runs_in_the_given_folder_and_does_not_count_for_the_worktree(
+    fleet: Fleet, agent: Agent, tmp_path: Path
+) -> None:
+    check_with("pwd; echo made >made.txt")
+    states: list[CheckState] = []
+
+    run = checks.run_in(
+        fleet.store, agent, fleet.checks.settings(agent), folder=tmp_path, tree="a" * 40, onto="b" * 40,
+        on_change=lambda run: states.append(run.state),
+    )  # fmt: skip
+
+    assert run.is_green
+    assert states[-1] is CheckState.PASSED
+    assert checks.output(run, 1) == [str(tmp_path)]
+    assert (run.onto, run.note, fleet.checks.runs([agent])) == ("b" * 40, "", {})
+
+
+def test_a_check_of_merged_work_can_be_cancelled(fleet: Fleet, agent: Agent, tmp_path: Path) -> None:
+    check_with(f"echo begun >{tmp_path}/begun; exec sleep 1000")
+
+    run = checks.run_in(
+        fleet.store, agent, fleet.checks.settings(agent), folder=tmp_path, tree="a" * 40, onto="b" * 40,
+        is_cancelled=lambda: (tmp_path / "begun").exists(),
+    )  # fmt: skip
+
+    assert run.state is CheckState.CANCELLED
+
+
 # ── bounds ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
 

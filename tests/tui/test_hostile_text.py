@@ -63,9 +63,23 @@ from fleet_tui.tui.dialogs.why import WhyDialog, WrongDialog
 from fleet_tui.tui.review.review_dialogs import AgainstPicker, CommentDialog, ReviewHelp, SendDialog
 from fleet_tui.tui.review.screen import ReviewScreen
 from fleet_tui.tui.review.surroundings import Surroundings
+from fleet_tui.tui.review.timeline import TimelineScreen
 from fleet_tui.tui.widgets.toasts import Toasts
 from fleet_tui.tui.worker_protocol import LaunchStep
-from fleet_tui.work import ChangedFile, Diff, DiffLine, FileDiff, Hunk, PullRequest, ReviewComment
+from fleet_tui.work import (
+    ChangedFile,
+    Checkpoint,
+    CheckpointKind,
+    CheckRun,
+    CheckState,
+    Diff,
+    DiffLine,
+    FileDiff,
+    Hunk,
+    PullRequest,
+    ReviewComment,
+    Timeline,
+)
 from tests.cli.commands import Cli
 from tests.cli.test_hostile_text import CONTROLS, EVIL, hostile, place
 from tests.tui import compare_states, fleet_states
@@ -201,6 +215,7 @@ REVIEWED = {
     "review.diff": Diff("a", EVIL, "", "", (FILE, ChangedFile(EVIL, "added", is_binary=True)), (EVIL,)),
     "review.file_diff": FileDiff(FILE, (Hunk(1, 2, 1, 2, EVIL, LINES),)),
     "review.reviewed": {},
+    "checks.runs": {AGENTS[0].id: CheckRun("1", "a", EVIL, "", "", CheckState.FAILED, 1.0)},
     "review.refresh_comments": [
         ReviewComment("1", "a", FILE.path, "new", 2, 2, (EVIL,), f"{EVIL}\n{EVIL}", fleet_states.NOW),
         ReviewComment("2", "a", EVIL, "old", 9, 9, (EVIL,), EVIL, fleet_states.NOW, 1, fleet_states.NOW),
@@ -219,9 +234,46 @@ def review() -> ReviewScreen:
     screen = ReviewScreen(
         AGENTS[0],
         Surroundings(
-            reviewed, start, Kept(), lambda *_: None, lambda: AGENTS, lambda _: EVIL, lambda: fleet_states.NOW
+            reviewed,
+            start,
+            Kept(),
+            lambda *_: None,
+            lambda: AGENTS,
+            lambda _: EVIL,
+            lambda _: (),
+            lambda: fleet_states.NOW,
         ),
     )
+    return screen
+
+
+EVIL_TIMELINE = Timeline(
+    AGENTS[0].id,
+    (
+        Checkpoint("a", 0, "", "", CheckpointKind.START, 1.0),
+        Checkpoint("a", 1, "", "", CheckpointKind.TURN, 2.0, EVIL, 1, 0, 1, 1, 9, (EVIL,) * 4, (EVIL,)),
+        Checkpoint("a", 2, "", "", CheckpointKind.NAMED, 3.0, EVIL),
+    ),
+    Diff("a", EVIL, "", "", (FILE,)),
+    ((1, CheckRun("r", "a", EVIL, "", "", CheckState.FAILED, 1.0, 2.0, 1, EVIL)),),
+    EVIL,
+    14,
+)
+
+
+async def saved(verb: str, *_: Any, **__: Any) -> Any:
+    lines = REVIEWED["review.diff"], (REVIEWED["review.file_diff"],)
+    return EVIL_TIMELINE if verb == "checkpoints.timeline" else lines
+
+
+def timeline() -> TimelineScreen:
+    def start(work: Coroutine[Any, Any, None]) -> None:
+        screen.run_worker(work)
+
+    around = Surroundings(
+        saved, start, Kept(), lambda *_: None, lambda: AGENTS, lambda _: EVIL, lambda: fleet_states.NOW
+    )
+    screen = TimelineScreen(AGENTS[0], around, lambda *_: None)
     return screen
 
 
@@ -265,6 +317,7 @@ SCREENS: dict[type[Screen[Any]], Callable[[], Screen[Any]]] = {
     AgainstPicker: lambda: AgainstPicker(AGENTS[0], AGENTS),
     CommentDialog: lambda: CommentDialog(EVIL, EVIL, [EVIL] * 9, EVIL),
     ReviewScreen: review,
+    TimelineScreen: timeline,
     SendDialog: lambda: SendDialog(AGENTS[0], f"{EVIL}\n{EVIL}", 2),
 }
 NOT_SHOWN = {
