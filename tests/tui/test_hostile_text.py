@@ -271,7 +271,14 @@ def timeline() -> TimelineScreen:
         screen.run_worker(work)
 
     around = Surroundings(
-        saved, start, Kept(), lambda *_: None, lambda: AGENTS, lambda _: EVIL, lambda: fleet_states.NOW
+        saved,
+        start,
+        Kept(),
+        lambda *_: None,
+        lambda: AGENTS,
+        lambda _: EVIL,
+        lambda _: (),
+        lambda: fleet_states.NOW,
     )
     screen = TimelineScreen(AGENTS[0], around, lambda *_: None)
     return screen
