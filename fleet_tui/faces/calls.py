@@ -102,7 +102,7 @@ VERBS: tuple[Verb, ...] = (
     Verb("warnings_after_stop", {"cli": Offer("stop", names={"stopped": "patterns"}), "dashboard": Offer("stop")}, reads=True),
     Verb(
         "kill",
-        {"cli": Offer("kill", names={"agents": "patterns batch"}, left_out={"grace": "fleet.stop_grace sets it"}), "dashboard": Offer("kill")},
+        {"cli": Offer("kill", names={"agents": "patterns batch"}, left_out={"grace": "fleet.stop_grace sets it", "why": "it is always: kill"}), "dashboard": Offer("kill")},
         remote=True, refreshes=True, waits=True, then="warnings_after_kill",
     ),
     Verb(
@@ -180,7 +180,7 @@ VERBS: tuple[Verb, ...] = (
     # Review.
     Verb(
         "review.diff",
-        {"cli": Offer("diff", names=_NAME, left_out={"counts": "only --json shows them, and then always"}), "dashboard": Offer("diff")},
+        {"cli": Offer("diff", names=_NAME, left_out={"counts": "only --json shows them, and then always"}), "dashboard": Offer("diff diff-of-two")},
         reads=True, remote=True,
     ),
     Verb("review.patch", {"cli": Offer("diff", names=_NAME), "dashboard": "the review screen shows hunks"}, reads=True),

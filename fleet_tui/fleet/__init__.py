@@ -24,6 +24,7 @@ from fleet_tui.fleet.families import FamilyVerbs
 from fleet_tui.lifecycle import reconcile
 from fleet_tui.models import Agent, Batch, Evidence, PromptSummary, Spending, Status
 from fleet_tui.system.identity import here
+from fleet_tui.trashed import TrashReason
 
 if TYPE_CHECKING:
     from fleet_tui.fleet.installation import Installation
@@ -263,13 +264,18 @@ class Fleet(FamilyVerbs):
         return [left_running(agent, left) for agent in lost if (left := ending.suspects(agent))]
 
     def kill(
-        self, agents: Sequence[Agent], *, delete_branch: bool = False, grace: float | None = None
+        self,
+        agents: Sequence[Agent],
+        *,
+        delete_branch: bool = False,
+        grace: float | None = None,
+        why: TrashReason = "kill",
     ) -> list[KillResult]:
         """Stop these agents and move their worktrees to the trash; `undo` restores them."""
         from fleet_tui.fleet import stop_and_kill
 
         grace = self._grace() if grace is None else grace
-        return stop_and_kill.kill(self, self.store, agents, delete_branch=delete_branch, grace=grace)
+        return stop_and_kill.kill(self, self.store, agents, delete_branch=delete_branch, grace=grace, why=why)
 
     def warnings_after_kill(self, killed: Sequence[KillResult], *, seconds: float = 0.2) -> list[str]:
         """The processes that a kill left running, and that the trash is over its limit if that is known in time."""

@@ -94,7 +94,7 @@ class ActionGroups:
             view, display, requests, outside, kept,
             fork=lambda agent, number: self.start.fork_checkpoint(agent, number),
         )  # fmt: skip
-        self.compare = CompareActions(view, display, requests, review=self.review.compare, land=self._land)
+        self.compare = CompareActions(view, display, requests, review=self.review.open, land=self._land)
         self.fleet = FleetActions(view, display, requests, outside)
         self.start = StartActions(view, display, requests, trust, prompts, kept)
         self.end = EndActions(view, display, requests, trust, self.start.select_when_listed)
@@ -109,7 +109,7 @@ class ActionGroups:
             beside_selected=self._beside_selected,
         )
 
-        self.conflicts = ConflictActions(view, display, self.review.compare)
+        self.conflicts = ConflictActions(view, display, self.review.open)
 
     def handlers(self) -> dict[str, Handler]:
         """The method of every action of the table; raises MissingHandler for a row without one."""

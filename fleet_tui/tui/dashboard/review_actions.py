@@ -80,12 +80,11 @@ class ReviewActions:
         else:
             self.open(agent)
 
-    def open(self, agent: Agent) -> None:
-        self.compare(agent, "")
-
-    def compare(self, agent: Agent, against: str) -> None:
-        """Show an agent's work against another agent or a branch, by name; against its base if that is empty."""
-        self._display.open(ReviewScreen(agent, self._surroundings, against))
+    def open(self, agent: Agent, against: str = "") -> None:
+        """Show what an agent has changed since its base, or how it differs from another agent or a branch."""
+        other = self._view.by_id(against)
+        name = other.name if other is not None else against
+        self._display.open(ReviewScreen(agent, self._surroundings, name))
 
     def timeline(self) -> None:
         """Show the checkpoints of the selected agent."""
