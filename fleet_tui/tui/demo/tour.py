@@ -6,10 +6,8 @@ dashboard has ended in any way, a crash included, then stops them and removes th
 
 from __future__ import annotations
 
-import json
 import os
 import select
-import shlex
 import shutil
 import subprocess
 import sys
@@ -154,9 +152,9 @@ def _repository(project: Path) -> Path:
 def _profiles(folder: Path) -> None:
     place = folder / "config" / "aifleet" / "profiles"
     place.mkdir(parents=True)
-    check = json.dumps(f"{shlex.quote(sys.executable)} -B -m unittest -q")
-    settings = f'[agent]\ndefault = "{BATCH[0]}"\n\n[land]\ncheck = {check}\n'
-    (place.parent / "config.toml").write_text(settings, encoding="utf-8")
+    (place.parent / "config.toml").write_text(
+        f'[agent]\ndefault = "{BATCH[0]}"\n\n[land]\ncheck = "python3 -B -m unittest -q"\n', encoding="utf-8"
+    )
     for profile, _, _ in (BATCH, *AGENTS):
         script = SCRIPTS / f"{profile}.py"
         text = f'program = "{sys.executable}"\n\n[start]\nargs = ["-u", "{script}"]\n\n[status]\nquiet_is_idle = false\nreports = true\n'
