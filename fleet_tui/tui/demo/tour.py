@@ -153,7 +153,7 @@ def _profiles(folder: Path) -> None:
     place = folder / "config" / "aifleet" / "profiles"
     place.mkdir(parents=True)
     (place.parent / "config.toml").write_text(
-        f'[agent]\ndefault = "{BATCH[0]}"\n\n[land]\ncheck = "python3 -m unittest -q"\n', encoding="utf-8"
+        f'[agent]\ndefault = "{BATCH[0]}"\n\n[land]\ncheck = "python3 -B -m unittest -q"\n', encoding="utf-8"
     )
     for profile, _, _ in (BATCH, *AGENTS):
         script = SCRIPTS / f"{profile}.py"
