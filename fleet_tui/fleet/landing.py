@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -123,6 +124,19 @@ class LandingVerbs:
         return self._fleet.prompts.send(agent, plan.give_back)
 
     # ── taking it back ──────────────────────────────────────────────────────────────────────────────────────────
+
+    def settle(self) -> None:
+        """Record how landings of killed processes have ended, unless somebody is landing there now."""
+        from fleet_tui import git
+        from fleet_tui.review import landing_session
+
+        begun = [one for one in self._fleet.store.landings.of() if one.state is LandingState.BEGUN]
+        for project in sorted({one.project for one in begun}):
+            with contextlib.suppress(FleetError):
+                git_dir = git.discover(Path(project)).git_dir
+                with landing_session.landing_session(git_dir):
+                    git.heal(git_dir)
+                    landing_session.settle(self._fleet.store, git_dir, project)
 
     def landings(self, *, everywhere: bool = False) -> list[Landing]:
         """What was landed in this project, or with `everywhere` in all, oldest first."""
