@@ -15,6 +15,7 @@ import grimp
 
 from fleet_tui.tui import keys
 from fleet_tui.tui.actions import ACTIONS, BY_ID, GROUPS, Action, Context
+from fleet_tui.tui.review import keys as review_keys
 from tests.places import REPOSITORY
 
 README = REPOSITORY / "README.md"
@@ -64,7 +65,12 @@ def keys_page() -> str:
         f"## {title}\n\n{_table(('key', 'action', 'what it does'), _rows(keymap, context))}"
         for title, context in sections
     ]
-    return "\n".join([_KEYS_PAGE, *tables])
+    review = [
+        (" ".join(f"`{chord}`" for chord in chords.split()).replace("|", "\\|"), says)
+        for _, entries in review_keys.groups()
+        for chords, says in entries
+    ]
+    return "\n".join([_KEYS_PAGE, *tables, f"## In a review\n\n{_table(('key', 'what it does'), review)}"])
 
 
 def _rows(keymap: keys.Keymap, context: Context) -> Iterator[Sequence[str]]:

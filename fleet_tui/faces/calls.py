@@ -180,8 +180,8 @@ VERBS: tuple[Verb, ...] = (
     # Review.
     Verb(
         "review.diff",
-        {"cli": Offer("diff", names=_NAME, left_out={"counts": "only --json shows them, and then always"}), "dashboard": "fleet diff shows it"},
-        reads=True,
+        {"cli": Offer("diff", names=_NAME, left_out={"counts": "only --json shows them, and then always"}), "dashboard": Offer("diff")},
+        reads=True, remote=True,
     ),
     Verb("review.patch", {"cli": Offer("diff", names=_NAME), "dashboard": "the review screen shows hunks"}, reads=True),
     Verb(
@@ -189,27 +189,30 @@ VERBS: tuple[Verb, ...] = (
         {"cli": Offer("diff --stat", names=_NAME, left_out={"width": "it is the terminal's"}), "dashboard": "the review screen counts lines beside each file"},
         reads=True,
     ),
-    Verb("review.file_diff", {"cli": "fleet diff prints patches", "dashboard": "the review screen shows hunks"}, reads=True),
-    Verb("review.content", {"cli": "git show prints files", "dashboard": "the review screen colors code"}, reads=True),
-    Verb("review.reviewed", {"cli": "marks are for a screen", "dashboard": "the review screen shows them"}, reads=True),
-    Verb("review.mark_reviewed", {"cli": "marks are for a screen", "dashboard": "the review screen sets them"}),
-    Verb("review.unmark_reviewed", {"cli": "marks are for a screen", "dashboard": "the review screen removes them"}),
+    Verb("review.file_diff", {"cli": "fleet diff prints patches", "dashboard": Offer("diff")}, reads=True, remote=True),
+    Verb("review.content", {"cli": "git show prints files", "dashboard": "the review screen colors the lines of hunks"}, reads=True),
+    Verb("review.reviewed", {"cli": "marks are for a screen", "dashboard": Offer("diff")}, reads=True, remote=True),
+    Verb("review.mark_reviewed", {"cli": "marks are for a screen", "dashboard": Offer("diff")}, remote=True),
+    Verb("review.unmark_reviewed", {"cli": "marks are for a screen", "dashboard": Offer("diff")}, remote=True),
     Verb(
         "review.comment",
-        {"cli": Offer("comment", names={**_NAME, "first": "place", "last": "place", "path": "place", "side": "old"}), "dashboard": "the review screen takes them"},
+        {"cli": Offer("comment", names={**_NAME, "first": "place", "last": "place", "path": "place", "side": "old"}), "dashboard": Offer("diff")},
+        remote=True,
     ),
-    Verb("review.comments", {"cli": "fleet comments records what has changed, too", "dashboard": "the review screen shows them"}, reads=True),
-    Verb("review.refresh_comments", {"cli": Offer("comments", names=_NAME), "dashboard": "the review screen shows them"}),
+    Verb("review.comments", {"cli": "fleet comments records what has changed, too", "dashboard": "so does the review screen"}, reads=True),
+    Verb("review.refresh_comments", {"cli": Offer("comments", names=_NAME), "dashboard": Offer("diff")}, remote=True),
     Verb(
         "review.reword_comment",
-        {"cli": Offer("comments --edit", names={**_NAME, "comment_id": "edit", "text": "edit"}), "dashboard": "the review screen does it"},
+        {"cli": Offer("comments --edit", names={**_NAME, "comment_id": "edit", "text": "edit"}), "dashboard": Offer("diff")},
+        remote=True,
     ),
     Verb(
         "review.delete_comment",
-        {"cli": Offer("comments --delete", names={**_NAME, "comment_id": "delete"}), "dashboard": "the review screen does it"},
+        {"cli": Offer("comments --delete", names={**_NAME, "comment_id": "delete"}), "dashboard": Offer("diff")},
+        remote=True,
     ),
-    Verb("review.round_text", {"cli": Offer("comments --preview", names=_NAME), "dashboard": "the review screen shows it"}, reads=True),
-    Verb("review.send_comments", {"cli": Offer("comments --send", names=_NAME), "dashboard": "the review screen does it"}),
+    Verb("review.round_text", {"cli": Offer("comments --preview", names=_NAME), "dashboard": Offer("diff")}, reads=True, remote=True),
+    Verb("review.send_comments", {"cli": Offer("comments --send", names=_NAME), "dashboard": Offer("diff")}, remote=True),
     # Conflicts.
     Verb(
         "conflicts.check",

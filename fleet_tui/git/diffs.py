@@ -19,6 +19,7 @@ _counts: dict[tuple[str, str], tuple[int, int, bool]] = {}
 """Lines added and removed between two objects, and whether they are binary: a review is refreshed all the time."""
 _OPTIONS = ("-r", "--no-ext-diff", "--no-textconv", "--find-renames", "-l2000", "--ignore-submodules=none")
 PATCH_OPTIONS = ("-p", "--full-index", "--no-color")
+LINK = "120000"
 _NAMED = 200
 """Up to so many files are named to git, above that it compares all: a command line is limited."""
 _KINDS: Mapping[str, DiffKind] = {
@@ -109,8 +110,16 @@ def patch(
     objects: Mapping[str, str] | None = None,
 ) -> str:
     """The patch between two trees or commits that `git apply` takes, of all files or of some."""
-    options = (*PATCH_OPTIONS, "--binary", f"--unified={context}")
+    options = [*PATCH_OPTIONS, "--binary", f"--unified={context}"]
+    if _confuses_apply(list(_named(git_dir, old, new, objects))):
+        options.append("--no-renames")
     return diff_output(git_dir, *options, old, new, *_limit(names), objects=objects)
+
+
+def _confuses_apply(files: Sequence[ChangedFile]) -> bool:
+    """Whether a link was renamed and files are below its old path: `git apply` takes them to be behind the link."""
+    links = [one.old_path for one in files if one.kind == "renamed" and one.old_mode == LINK]
+    return any(one.path.startswith(f"{link}/") for link in links for one in files)
 
 
 def stat_text(

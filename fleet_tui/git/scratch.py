@@ -12,11 +12,13 @@ import fcntl
 import os
 import time
 from collections.abc import Iterator, Mapping
+from io import FileIO
 from pathlib import Path
 
 from fleet_tui import paths
 from fleet_tui.fast_dataclasses import dataclass
 from fleet_tui.git.entries import read_line, remove_tree, write
+from fleet_tui.git.program import GitFailed
 
 MOST = 512 << 20
 """Bytes; above this, the folder is emptied when nobody else uses it."""
@@ -83,19 +85,36 @@ def scratch_objects(git_dir: Path) -> Iterator[ScratchObjects]:
     import hashlib
 
     digest = hashlib.sha256(os.fsencode(git_dir)).hexdigest()[:16]
-    folder = paths.private(paths.cache() / "objects" / digest)
-    with (folder / "lock").open("ab") as held:
-        is_due = time.time() - os.fstat(held.fileno()).st_mtime > MEASURE_SECONDS or not held.tell()
-        with contextlib.suppress(BlockingIOError):
-            fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            _tidy(folder, is_due=is_due)
-            if is_due:
-                held.truncate(0)
-                held.write(b"measured\n")
-                held.flush()
-        fcntl.flock(held, fcntl.LOCK_SH)
-        paths.private(folder / "objects")
-        yield ScratchObjects(folder, git_dir, _generation(folder))
+    with contextlib.ExitStack() as opened:
+        try:
+            folder = paths.private(paths.cache() / "objects" / digest)
+            held = opened.enter_context((folder / "lock").open("ab", buffering=0))
+            _share(folder, held)
+            found = ScratchObjects(folder, git_dir, _generation(folder))
+        except OSError as error:
+            raise cannot_write(error) from error
+        yield found
+
+
+def cannot_write(error: OSError) -> GitFailed:
+    """The error for a cache that cannot be written."""
+    return GitFailed(
+        f"cannot write to {error.filename}: {error.strerror}",
+        hint="free some space, or check its permissions",
+    )
+
+
+def _share(folder: Path, held: FileIO) -> None:
+    """Take a share of the lock, after tidying the folder if nobody else uses it."""
+    is_due = time.time() - os.fstat(held.fileno()).st_mtime > MEASURE_SECONDS or not held.tell()
+    with contextlib.suppress(BlockingIOError):
+        fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        _tidy(folder, is_due=is_due)
+        if is_due:
+            held.truncate(0)
+            held.write(b"measured\n")
+    fcntl.flock(held, fcntl.LOCK_SH)
+    paths.private(folder / "objects")
 
 
 def _generation(folder: Path) -> str:

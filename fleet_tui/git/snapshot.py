@@ -2,7 +2,8 @@
 
 Git works on an index of its own in the scratch folder, which is kept, so that the next snapshot reads only what has
 changed. No program that a configuration names is run: a changed file with a filter (Git LFS) is taken as it is on the
-disk. What a tree cannot hold is left out: other repositories, and what submodules have not committed.
+disk. What a tree cannot hold is left out: other repositories, and what submodules have not committed. `untracked` says
+which untracked files are too many or too large.
 """
 
 from __future__ import annotations
@@ -10,24 +11,24 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
-import stat
+import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from fleet_tui.fast_dataclasses import dataclass
-from fleet_tui.git.plain import GitPlaces, plain_output
+from fleet_tui.git.plain import GitPlaces, plain_output, run_plain
 from fleet_tui.git.program import GitFailed
 from fleet_tui.git.rescue import PLAIN
-from fleet_tui.git.scratch import ScratchObjects
+from fleet_tui.git.scratch import ScratchObjects, cannot_write
+from fleet_tui.git.untracked import is_readable, readable_new
 
-LARGE = 50 << 20
-"""Bytes of an untracked file that is left out: hashing one of 200 MB takes 20 seconds."""
 SECONDS = 300.0
 _STATUS = (
     *("status", "--porcelain=v2", "-z", "--branch", "--no-ahead-behind", "--no-renames"),
     *("--untracked-files=all", "--ignore-submodules=dirty"),
 )
 _HEAD = "# branch.oid "
+_NO_SPACE = re.compile("No space left|Out of diskspace|Unable to write new index file|Disk quota exceeded")
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +37,8 @@ class Snapshot:
 
     tree: str
     left_out: tuple[str, ...] = ()
-    """Untracked files that are too large, what cannot be read, and other repositories; these end with a slash."""
+    """Untracked files that are too large, what cannot be read, and, with a slash at the end, other repositories and
+    folders with too many untracked files."""
     head: str = ""
     """The commit of HEAD; empty before the first one."""
 
@@ -49,8 +51,15 @@ def take_snapshot(
     Raises GitFailed if one of git's steps takes longer than `seconds`.
     """
     index = scratch.index(key)
-    with exclusive(index):
-        return snapshot_by(place, scratch.variables, index, seconds=seconds)
+    try:
+        with exclusive(index):
+            return snapshot_by(place, scratch.variables, index, seconds=seconds)
+    except OSError as error:
+        raise cannot_write(error) from error
+    except GitFailed as error:
+        if _NO_SPACE.search(error.message):
+            raise GitFailed(f"no space left in {scratch.folder}", hint="free some space") from error
+        raise
 
 
 def snapshot_by(
@@ -79,13 +88,16 @@ def _copy_index(place: GitPlaces, objects: Mapping[str, str], index: Path) -> No
     own = place.own / "index"
     draft = index.with_name(f"{index.name}.new")
     draft.unlink(missing_ok=True)
-    if own.is_file():
+    try:
         # With its time: git checks the content of files that are not older than the index.
         shutil.copy2(own, draft)
-    else:
+        _stop_overlooking(place, objects, draft)
+    except (FileNotFoundError, GitFailed):
+        # It is lost or damaged. So may be HEAD, or there is none yet.
+        draft.unlink(missing_ok=True)
         variables = {**objects, "GIT_INDEX_FILE": str(draft)}
-        plain_output(place, "read-tree", "HEAD", variables=variables)
-    _stop_overlooking(place, objects, draft)
+        if run_plain(place, "read-tree", "HEAD", variables=variables).returncode:
+            plain_output(place, "read-tree", "--empty", variables=variables)
     draft.replace(index)
 
 
@@ -115,13 +127,16 @@ def _snapshot(
         return plain_output(place, *PLAIN, *arguments, variables=variables, stdin=stdin, seconds=seconds)
 
     status = git(*_STATUS)
-    changed, left_out = _changed(status, place.work_tree)
-    if is_known and any(path.rpartition("/")[2] == ".gitignore" for path in changed):
+    found = _changes(status, place.work_tree)
+    if is_known and any(path.rpartition("/")[2] == ".gitignore" for path in (*found.gone, *found.changed)):
         raise _RulesChanged
-    if changed:
+    if found.gone:
+        # By force: git refuses to remove a file whose folder is a link by now.
+        git("update-index", "--force-remove", "-z", "--stdin", stdin="\0".join(found.gone) + "\0")
+    if found.changed:
         # Not `add`: it would look through the whole work tree once more.
-        git("update-index", "--add", "--remove", "-z", "--stdin", stdin="\0".join(changed) + "\0")
-    return Snapshot(git("write-tree").strip(), tuple(left_out), _head(status))
+        git("update-index", "--add", "--remove", "-z", "--stdin", stdin="\0".join(found.changed) + "\0")
+    return Snapshot(git("write-tree").strip(), found.left_out, _head(status))
 
 
 def _head(status: str) -> str:
@@ -129,40 +144,32 @@ def _head(status: str) -> str:
     return "" if said == "(initial)" else said
 
 
-def _changed(status: str, folder: Path) -> tuple[list[str], list[str]]:
-    """The files that differ from the index, and those that are left out."""
+@dataclass(frozen=True, slots=True)
+class _Changes:
+    """What differs from an index."""
+
+    gone: tuple[str, ...]
+    changed: tuple[str, ...]
+    left_out: tuple[str, ...]
+
+
+def _changes(status: str, folder: Path) -> _Changes:
+    gone: list[str] = []
     changed: list[str] = []
-    left_out: list[str] = []
+    untracked: list[str] = []
     for entry in status.split("\0"):
         kind, _, rest = entry.partition(" ")
         if kind == "1" and rest[1] != ".":
-            changed.append(rest.split(" ", 7)[7])
+            (gone if rest[1] == "D" else changed).append(rest.split(" ", 7)[7])
         elif kind == "u":
-            changed.append(rest.split(" ", 9)[9])
+            name = rest.split(" ", 9)[9]
+            (changed if os.path.lexists(folder / name) else gone).append(name)
         elif kind == "?":
-            (left_out if rest.endswith("/") or _is_large(folder / rest) else changed).append(rest)
-    unreadable = [name for name in changed if not _is_readable(folder / name)]
-    if unreadable:
-        changed = [name for name in changed if name not in set(unreadable)]
-    return changed, left_out + unreadable
-
-
-def _is_large(path: Path) -> bool:
-    try:
-        return path.lstat().st_size > LARGE
-    except OSError:
-        return False
-
-
-def _is_readable(path: Path) -> bool:
-    """Whether git can read it, or it is gone; False for a FIFO or device in place of a file."""
-    try:
-        mode = path.lstat().st_mode
-    except OSError:
-        return True
-    if stat.S_ISREG(mode):
-        return os.access(path, os.R_OK)
-    return stat.S_ISLNK(mode) or stat.S_ISDIR(mode)
+            untracked.append(rest)
+    new, left_out = readable_new(untracked, folder)
+    unreadable = {name for name in changed if not is_readable(folder / name)}
+    kept = [name for name in changed if name not in unreadable]
+    return _Changes(tuple(gone), (*kept, *new), (*left_out, *sorted(unreadable)))
 
 
 @contextlib.contextmanager

@@ -278,8 +278,7 @@ def _files(here: WorkPlace, scratch: git.ScratchObjects, key: str) -> tuple[str,
     if here.place is None:
         return here.commit, here.commit, ()
     now = git.take_snapshot(here.place, scratch, key)
-    head = git.run_plain(here.place, "rev-parse", "--verify", "--quiet", "HEAD^{commit}")
-    return now.tree, head.stdout.strip(), now.left_out
+    return now.tree, now.head, now.left_out
 
 
 # ── what was compared last ──

@@ -89,6 +89,11 @@ _DARK_256 = Theme(
         "mark": "#262626",
         "field": "#303030",
         "track": "#444444",
+        "note-bg": "#1c1c1c",
+        "add-bg": "#262626",
+        "del-bg": "#262626",
+        "add-word": "#005f00",
+        "del-word": "#5f0000",
         "text-primary-past": "#5f5f87 #5f87af #5f87d7 #87afff",
     },
 )
@@ -121,6 +126,11 @@ _LIGHT_256 = Theme(
         "mark": "#eeeeee",
         "field": "#e4e4e4",
         "track": "#d0d0d0",
+        "note-bg": "#eeeeee",
+        "add-bg": "#d7ffd7",
+        "del-bg": "#ffd7d7",
+        "add-word": "#afd7af",
+        "del-word": "#ffafaf",
         "text-primary-past": "#afd7ff #87afff #5f87ff #005fd7",
     },
 )
@@ -155,6 +165,7 @@ _ANSI = {
     "field": "ansi_default",
     "track": "ansi_bright_black",
     "mark": "ansi_default",
+    **dict.fromkeys(("note-bg", "add-bg", "del-bg", "add-word", "del-word"), "ansi_default"),
 }
 
 
@@ -169,7 +180,7 @@ def program_colors(theme: Theme, depth: ColorDepth) -> ProgramColors | None:
     """The colors for programs in panes; None if the theme follows the host."""
     if theme.ansi:
         return None
-    background, foreground, _accent, is_dark = _key(theme)
+    (background, foreground, *_), is_dark = _key(theme)
     return ProgramColors(_rgb(foreground), _rgb(background), is_dark, is_rounded=depth == "256")
 
 
@@ -184,15 +195,18 @@ def _rgb(value: str) -> int:
     return red << 16 | green << 8 | blue
 
 
-def _key(theme: Theme) -> tuple[str, str, str, bool]:
+def _key(theme: Theme) -> tuple[tuple[str, ...], bool]:
+    """The colors that others are mixed from."""
     colors = theme.to_color_system().generate()
-    return colors["background"], colors["foreground"], colors["accent"], theme.dark
+    return tuple(
+        colors[name] for name in ("background", "foreground", "accent", "success", "error")
+    ), theme.dark
 
 
 @lru_cache(maxsize=32)
-def _mixed(_name: str, key: tuple[str, str, str, bool]) -> tuple[tuple[str, str], ...]:
-    background, foreground, accent = (Color.parse(value) for value in key[:3])
-    is_dark = key[3]
+def _mixed(_name: str, key: tuple[tuple[str, ...], bool]) -> tuple[tuple[str, str], ...]:
+    background, foreground, accent, success, error = map(Color.parse, key[0])
+    is_dark = key[1]
 
     def mix(color: Color, dark: float, light: float) -> str:
         return background.blend(color, dark if is_dark else light).hex
@@ -207,4 +221,9 @@ def _mixed(_name: str, key: tuple[str, str, str, bool]) -> tuple[tuple[str, str]
         ("mark", mix(accent, 0.07, 0.06)),
         ("field", mix(foreground, 0.075, 0.075)),
         ("track", mix(foreground, 0.13, 0.13)),
+        ("note-bg", mix(accent, 0.07, 0.07)),
+        ("add-bg", mix(success, 0.13, 0.12)),
+        ("del-bg", mix(error, 0.13, 0.12)),
+        ("add-word", mix(success, 0.34, 0.28)),
+        ("del-word", mix(error, 0.36, 0.28)),
     )

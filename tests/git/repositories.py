@@ -67,7 +67,7 @@ def make(path: Path, *options: str) -> Path:
 def _template(options: tuple[str, ...]) -> Path:
     path = Path(tempfile.mkdtemp(prefix="fleet-tests-"))
     atexit.register(shutil.rmtree, path, ignore_errors=True)
-    call(path, "init", "--quiet", *options)
+    call(path, "init", "--quiet", "--initial-branch=main", *options)
     commit(
         path, {"a.txt": "one\ntwo\n", "src/b.py": "print()\n", ".gitignore": "*.secret\nbuild/\n"}, "start"
     )

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from fleet_tui import git
-from fleet_tui.git.snapshot import LARGE
+from fleet_tui.git.untracked import LARGE
 from fleet_tui.work import CheckpointKind
 from tests.git.repositories import call, commit
 

@@ -8,9 +8,12 @@ from pathlib import Path
 import pytest
 
 from fleet_tui import git
-from fleet_tui.git.snapshot import LARGE
+from fleet_tui.git import untracked
+from fleet_tui.git.program import GitFailed
+from fleet_tui.git.untracked import LARGE
 from fleet_tui.work import ChangedFile
 from tests.git.repositories import call, commit
+from tests.system.small_disks import fill, small_disk
 
 
 def names(place: Path) -> dict[str, ChangedFile]:
@@ -111,3 +114,133 @@ def test_merging_in_memory_says_what_conflicts(
 
     assert list(found.paths) == paths
     assert found.is_clean == (not paths)
+
+
+# ── odd indexes and files ──
+
+
+def tree_of(place: Path) -> str:
+    where = git.place_at(place)
+    with git.scratch_objects(where.git_dir) as scratch:
+        return git.take_snapshot(where, scratch, "key").tree
+
+
+def has(place: Path, tree: str, path: str) -> bool:
+    where = git.place_at(place)
+    with git.scratch_objects(where.git_dir) as scratch:
+        return git.file_text(where.git_dir, tree, path, objects=scratch.variables) is not None
+
+
+@pytest.mark.parametrize("content", [None, b"no index"], ids=["lost", "damaged"])
+def test_a_lost_or_damaged_index_hides_nothing(place: Path, content: bytes | None) -> None:
+    index = Path(call(place, "rev-parse", "--path-format=absolute", "--git-path", "index"))
+    index.unlink()
+    if content is not None:
+        index.write_bytes(content)
+    (place / "a.txt").write_text("changed\n")
+    (place / "new").write_text("x\n")
+
+    found = names(place)
+
+    assert {path: one.kind for path, one in found.items()} == {"a.txt": "modified", "new": "added"}
+
+
+def test_a_worktree_without_a_commit_has_files_all_the_same(tmp_path: Path) -> None:
+    call(tmp_path, "init", "--quiet", "empty")
+    place = tmp_path / "empty"
+    (place / "f").write_text("x\n")
+
+    assert has(place, tree_of(place), "f")
+
+
+def test_what_git_is_told_to_overlook_is_seen(place: Path) -> None:
+    call(place, "update-index", "--assume-unchanged", "a.txt")
+    (place / "a.txt").write_text("changed\n")
+    assert set(names(place)) == {"a.txt"}
+
+    call(place, "update-index", "--skip-worktree", "src/b.py")
+    (place / "src/b.py").unlink()
+    assert set(names(place)) == {"a.txt", "src/b.py"}, "the index of ours knows it already"
+
+
+def test_a_name_that_changes_only_its_case_is_renamed(place: Path) -> None:
+    (place / "a.txt").rename(place / "A.txt")
+
+    assert {path: (one.kind, one.old_path) for path, one in names(place).items()} == {"A.txt": ("renamed", "a.txt")}  # fmt: skip
+
+
+def test_a_folder_that_became_a_link_has_lost_its_files(place: Path) -> None:
+    assert names(place) == {}
+    (place / "src/b.py").unlink()
+    (place / "src").rmdir()
+    (place / "src").symlink_to(place.parent)
+
+    assert {path: one.kind for path, one in names(place).items()} == {"src": "added", "src/b.py": "deleted"}
+
+
+def test_what_becomes_ignored_is_left_out_and_comes_back(place: Path) -> None:
+    (place / "log").write_text("x\n")
+    assert set(names(place)) == {"log"}
+    (place / ".gitignore").write_text("log\n")
+    assert set(names(place)) == {".gitignore"}
+    (place / ".gitignore").write_text("other\n")
+    assert set(names(place)) == {".gitignore", "log"}
+
+
+def test_commits_do_not_change_the_files(place: Path) -> None:
+    (place / "f").write_text("x\n")
+    before = tree_of(place)
+    commit(place, {})
+    assert tree_of(place) == before
+    call(place, "reset", "-q", "--soft", "HEAD~1")
+    assert tree_of(place) == before
+    call(place, "rm", "-q", "--cached", "-f", "f")
+    assert tree_of(place) == before
+    call(place, "stash", "--include-untracked", "--quiet")
+    assert not has(place, tree_of(place), "f")
+
+
+def test_too_many_untracked_files_are_left_out_by_folder(
+    place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(untracked, "MOST_FILES", 20)
+    for number in range(40):
+        for path in (f"web/modules/pack{number % 5}/{number}.js", f"logs/{number}.log", f"top{number}"):
+            (place / path).parent.mkdir(parents=True, exist_ok=True)
+            (place / path).write_text(f"{number}\n")
+    (place / "web/new.js").write_text("x\n")
+    where = git.place_at(place)
+
+    with git.scratch_objects(where.git_dir) as scratch:
+        found = git.take_snapshot(where, scratch, "key")
+
+    assert sorted(found.left_out) == ["./", "logs/", "web/modules/"]
+    assert has(place, found.tree, "web/new.js")
+    assert set(names(place)) == {"web/new.js"}
+
+
+def test_of_many_bytes_the_largest_files_are_left_out(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(untracked, "MOST_BYTES", 1000)
+    for number, size in enumerate((500, 300, 600, 100)):
+        (place / f"f{number}").write_bytes(b"x" * size)
+    where = git.place_at(place)
+
+    with git.scratch_objects(where.git_dir) as scratch:
+        found = git.take_snapshot(where, scratch, "key")
+
+    assert found.left_out == ("f2",)
+
+
+def test_a_full_disk_is_one_clear_error(place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with small_disk(tmp_path / "disk", size="1m") as disk:
+        monkeypatch.setenv("XDG_CACHE_HOME", str(disk))
+        names(place)
+        (place / "f").write_bytes(os.urandom(100_000))
+        fill(disk)
+        with pytest.raises(GitFailed, match=r"no space left in|cannot write to .*: No space left") as failed:
+            names(place)
+        assert failed.value.hint.startswith("free some space")
+
+        monkeypatch.setenv("XDG_CACHE_HOME", str(disk / "other"))
+        with pytest.raises(GitFailed, match=r"cannot write to .*: No space left"):
+            names(place)

@@ -110,12 +110,13 @@ class StageApp(ToastApp[None], inherit_bindings=False):
         panes: int = 0,
         drafts: FormDrafts | None = None,
         is_demo: bool = False,
+        worker: StillWorker | None = None,
     ) -> None:
         super().__init__()
         for ours in themes.OURS:
             self.register_theme(ours)
         self.theme = theme
-        self.worker = StillWorker()
+        self.worker = worker or StillWorker()
         self.fleet_state = state
         self.dashboard = Dashboard(
             LivePanes(places or Nowhere()),

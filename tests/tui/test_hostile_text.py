@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import importlib
 import pkgutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Coroutine, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -57,9 +57,12 @@ from fleet_tui.tui.dialogs.prompt import PromptDialog
 from fleet_tui.tui.dialogs.queue import QueueDialog, QueuedPrompt
 from fleet_tui.tui.dialogs.trust import FileDialog, TrustDialog
 from fleet_tui.tui.dialogs.why import WhyDialog, WrongDialog
+from fleet_tui.tui.review.review_dialogs import AgainstPicker, CommentDialog, ReviewHelp, SendDialog
+from fleet_tui.tui.review.screen import ReviewScreen
+from fleet_tui.tui.review.surroundings import Surroundings
 from fleet_tui.tui.widgets.toasts import Toasts
 from fleet_tui.tui.worker_protocol import LaunchStep
-from fleet_tui.work import PullRequest
+from fleet_tui.work import ChangedFile, Diff, DiffLine, FileDiff, Hunk, PullRequest, ReviewComment
 from tests.cli.commands import Cli
 from tests.cli.test_hostile_text import CONTROLS, EVIL, hostile, place
 from tests.tui import fleet_states
@@ -154,6 +157,53 @@ ASKED = TrustRequest(
     EVIL, EVIL, EVIL, (TrustRequestLine("run", EVIL, EVIL, is_alarming=True, number=1, change="+"),),
     count=1, same=1, restrictions=((EVIL, EVIL),), refused=((EVIL, 2),), digest="0123456789", parts={}, text=EVIL,
 )  # fmt: skip
+FILE = ChangedFile(f"src/{EVIL}.py", "renamed", old_path=EVIL, old_blob="1", new_blob="2", added=1, removed=1)
+LINES = (
+    DiffLine(" ", EVIL, 1, 1),
+    DiffLine("-", f"old = '{EVIL}'", 2),
+    DiffLine("+", f"new = '{EVIL}'", 0, 2),
+)
+REVIEWED = {
+    "review.diff": Diff("a", EVIL, "", "", (FILE, ChangedFile(EVIL, "added", is_binary=True)), (EVIL,)),
+    "review.file_diff": FileDiff(FILE, (Hunk(1, 2, 1, 2, EVIL, LINES),)),
+    "review.reviewed": {},
+    "review.refresh_comments": [
+        ReviewComment("1", "a", FILE.path, "new", 2, 2, (EVIL,), f"{EVIL}\n{EVIL}", fleet_states.NOW),
+        ReviewComment("2", "a", EVIL, "old", 9, 9, (EVIL,), EVIL, fleet_states.NOW, 1, fleet_states.NOW),
+    ],
+}
+
+
+async def reviewed(verb: str, *_: Any, **__: Any) -> Any:
+    return REVIEWED[verb]
+
+
+def review() -> ReviewScreen:
+    def start(work: Coroutine[Any, Any, None]) -> None:
+        screen.run_worker(work)
+
+    screen = ReviewScreen(
+        AGENTS[0],
+        Surroundings(
+            reviewed, start, Kept(), lambda *_: None, lambda: AGENTS, lambda _: EVIL, lambda: fleet_states.NOW
+        ),
+    )
+    return screen
+
+
+class Kept:
+    """Keeps no drafts."""
+
+    def open(self, form: str, dialog: Any, on_result: Any) -> None:
+        return
+
+    def keep(self, form: str, values: Any) -> None:
+        return
+
+    def forget(self, form: str) -> None:
+        return
+
+
 SCREENS: dict[type[Screen[Any]], Callable[[], Screen[Any]]] = {
     AnswerDialog: lambda: AnswerDialog(BLOCKED, fleet_states.NOW),
     Confirm: lambda: Confirm(EVIL, EVIL, EVIL),
@@ -177,6 +227,10 @@ SCREENS: dict[type[Screen[Any]], Callable[[], Screen[Any]]] = {
     FileDialog: lambda: FileDialog(ASKED),
     WhyDialog: lambda: WhyDialog(AGENTS[0], WHY, fleet_states.NOW),
     WrongDialog: lambda: WrongDialog(AGENTS[0]),
+    AgainstPicker: lambda: AgainstPicker(AGENTS[0], AGENTS),
+    CommentDialog: lambda: CommentDialog(EVIL, EVIL, [EVIL] * 9, EVIL),
+    ReviewScreen: review,
+    SendDialog: lambda: SendDialog(AGENTS[0], f"{EVIL}\n{EVIL}", 2),
 }
 NOT_SHOWN = {
     Dialog: "what the others are made of",
@@ -185,6 +239,7 @@ NOT_SHOWN = {
     Picker: "what the others are made of",
     Dashboard: "shown below, in several sizes",
     HelpDialog: "has our own words only",
+    ReviewHelp: "has our own words only",
 }
 
 
@@ -270,6 +325,7 @@ UNSEEN = {
     "PickerRows": "what the lists of pickers are made of",
     "TooSmall": "our own words only",
     "WhichKey": "our own words only",
+    "ReviewKeys": "our own words only",
 }
 
 

@@ -27,6 +27,7 @@ from fleet_tui.tui.dashboard.leader_actions import LeaderActions
 from fleet_tui.tui.dashboard.list_actions import ListActions
 from fleet_tui.tui.dashboard.outside import ExternalPrograms
 from fleet_tui.tui.dashboard.prompt_actions import PromptActions
+from fleet_tui.tui.dashboard.review_actions import ReviewActions
 from fleet_tui.tui.dashboard.scrollback_actions import ScrollbackActions
 from fleet_tui.tui.dashboard.start_actions import PromptHistory, StartActions
 from fleet_tui.tui.dashboard.trust_gate import TrustGate
@@ -87,6 +88,7 @@ class ActionGroups:
         outside = ExternalPrograms(display, self.typing.stop_if_typing)
         kept = DraftKeeper(display, drafts)
         self.agent = AgentActions(view, display, requests, outside, kept)
+        self.review = ReviewActions(view, display, requests, outside, kept)
         self.fleet = FleetActions(view, display, requests, outside)
         self.start = StartActions(view, display, requests, trust, prompts, kept)
         self.end = EndActions(view, display, requests, trust, self.start.select_when_listed)
@@ -116,6 +118,7 @@ class ActionGroups:
             "prompts": self.prompts,
             "conflicts": self.conflicts,
             "agent": self.agent,
+            "review": self.review,
             "fleet": self.fleet,
         }
         return bind(ACTIONS, groups)

@@ -32,6 +32,8 @@ ROLE_VARIABLES = {
     "warning": "text-warning",
     "error": "text-error",
     "bar": "accent",
+    "code-value": "text-warning",
+    "code-string": "text-success",
 }
 """Text takes the readable variant of a role; other roles are variables of the same name."""
 
