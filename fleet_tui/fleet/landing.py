@@ -354,10 +354,16 @@ class _Train:
             from fleet_tui.review import checks
 
             shown = _LastLine(lambda line: report("check", "running", line))
-            return checks.run_in(
-                self._fleet.store, agent, settings, folder=folder, tree=tree, onto=commit,
-                on_change=shown.follow, is_cancelled=shown.look,
-            )  # fmt: skip
+            try:
+                return checks.run_in(
+                    self._fleet.store, agent, settings, folder=folder, tree=tree, onto=commit,
+                    on_change=shown.follow, is_cancelled=shown.look,
+                )  # fmt: skip
+            except BaseException:
+                # Its folder is about to be removed.
+                if shown.run is not None:
+                    checks.cancel_runs(self._fleet.store, [shown.run], "the landing was interrupted")
+                raise
 
         return check
 
@@ -367,21 +373,21 @@ class _LastLine:
 
     def __init__(self, report: Callable[[str], None]) -> None:
         self._report = report
-        self._run: CheckRun | None = None
+        self.run: CheckRun | None = None
         self._line = ""
         self._at = 0.0
 
     def follow(self, run: CheckRun) -> None:
-        self._run = run if run.state is CheckState.RUNNING else None
+        self.run = run
 
     def look(self) -> bool:
         """Called all the time while it runs, to ask whether to cancel it: never."""
         now = time.monotonic()
-        if self._run is not None and now - self._at > LOOK_SECONDS:
+        if self.run is not None and self.run.state is CheckState.RUNNING and now - self._at > LOOK_SECONDS:
             from fleet_tui.review import checks
 
             self._at = now
-            lines = [line.strip() for line in checks.output(self._run, 3) if line.strip()]
+            lines = [line.strip() for line in checks.output(self.run, 3) if line.strip()]
             if lines and lines[-1] != self._line:
                 self._line = lines[-1]
                 self._report(self._line)

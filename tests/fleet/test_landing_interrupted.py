@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from fleet_tui.fleet import Fleet
-from fleet_tui.landings import LandingState
+from fleet_tui.landings import LandingProgress, LandingState
 from fleet_tui.models import Agent, Status
 from tests.agent_pool import AgentPool, fleet, module_pool, pool, project
 from tests.fleet.test_landing import configure, hook, leftovers, on_main, take, tip
@@ -20,7 +20,7 @@ __all__ = ["fleet", "module_pool", "on_main", "pool", "project"]
 
 BEFORE = ("commit running", "commit done", "bring in running", "bring in done", "check running", "check done",
           "build running", "build done", "update running")  # fmt: skip
-QUICK = ("commit done", "check running", "update running", "update done")
+QUICK = ("check running", "update done")
 AFTER = ("update done", "tidy running", "tidy done")
 
 
@@ -70,8 +70,18 @@ def test_a_landing_that_is_killed_can_be_done_again_and_undone(
     assert (Path(agent.worktree) / "two.py").read_text() == "b\n"
 
 
-@pytest.mark.parametrize("strategy", ["merge", "squash", "rebase"])
-@pytest.mark.parametrize("has_hooks", [False, True], ids=["in memory", "by hand"])
+@pytest.mark.parametrize(
+    ("strategy", "has_hooks"),
+    [
+        ("squash", False),
+        ("rebase", True),
+        *(
+            pytest.param(one, has_hooks, marks=pytest.mark.slow)
+            for one in ("merge", "squash", "rebase")
+            for has_hooks in (False, True)
+        ),
+    ],
+)
 def test_every_strategy_can_be_undone(
     fleet: Fleet, pool: AgentPool, project: Path, strategy: str, has_hooks: bool
 ) -> None:
@@ -190,3 +200,21 @@ def test_ignored_and_left_out_files_of_the_agent_are_kept_in_the_trash(
     trash = Path(fleet.current(agent).trash)
     assert (trash / "my.secret").read_text() == "s\n"
     assert (trash / "inner/x").read_text() == "x"
+
+
+def test_an_interrupted_landing_ends_its_check(
+    fleet: Fleet, pool: AgentPool, project: Path, tmp_path: Path
+) -> None:
+    configure(f'[land]\ncheck = "echo $$ > {tmp_path}/pid; echo ready; sleep 600"\n')
+    agent = take(pool, {"one.py": "a\n"})
+
+    def interrupt(_: Agent, progress: LandingProgress) -> None:
+        # The last line of the output: the check runs.
+        if progress.step == "check" and progress.text == "ready":
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        fleet.landing.land([agent], on_progress=interrupt)
+
+    assert not Path(f"/proc/{(tmp_path / 'pid').read_text().strip()}").exists()
+    assert leftovers(project) == []
