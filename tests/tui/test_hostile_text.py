@@ -22,6 +22,7 @@ from fleet_tui.faces.away_summary import Summary
 from fleet_tui.faces.live import LiveData
 from fleet_tui.fleet.profiles import AgentProgram
 from fleet_tui.fleet.project_info import ProjectInfo
+from fleet_tui.landings import STEP_KINDS, LandingObstacle, LandingPlan, LandingStep
 from fleet_tui.models import (
     Activity,
     Agent,
@@ -37,6 +38,9 @@ from fleet_tui.models import (
     TrustRequestLine,
 )
 from fleet_tui.prompting.why import SourceReport, StatusExplanation
+from fleet_tui.tui.compare.compare_help import CompareHelp
+from fleet_tui.tui.compare.screen import CompareScreen
+from fleet_tui.tui.compare.surroundings import CompareSurroundings
 from fleet_tui.tui.dashboard.screen import Dashboard
 from fleet_tui.tui.dialogs.agent_gone import GoneDialog
 from fleet_tui.tui.dialogs.answer import AnswerDialog
@@ -57,15 +61,35 @@ from fleet_tui.tui.dialogs.prompt import PromptDialog
 from fleet_tui.tui.dialogs.queue import QueueDialog, QueuedPrompt
 from fleet_tui.tui.dialogs.trust import FileDialog, TrustDialog
 from fleet_tui.tui.dialogs.why import WhyDialog, WrongDialog
+from fleet_tui.tui.landing.conflict_screen import ConflictScreen
+from fleet_tui.tui.landing.screen import LandScreen
+from fleet_tui.tui.landing.train_screen import TrainScreen
 from fleet_tui.tui.review.review_dialogs import AgainstPicker, CommentDialog, ReviewHelp, SendDialog
 from fleet_tui.tui.review.screen import ReviewScreen
 from fleet_tui.tui.review.surroundings import Surroundings
+from fleet_tui.tui.review.timeline import TimelineScreen
 from fleet_tui.tui.widgets.toasts import Toasts
 from fleet_tui.tui.worker_protocol import LaunchStep
-from fleet_tui.work import ChangedFile, Diff, DiffLine, FileDiff, Hunk, PullRequest, ReviewComment
+from fleet_tui.work import (
+    ChangedFile,
+    Checkpoint,
+    CheckpointKind,
+    CheckRun,
+    CheckState,
+    Conflict,
+    ConflictingFile,
+    ConflictPlace,
+    Diff,
+    DiffLine,
+    FileDiff,
+    Hunk,
+    PullRequest,
+    ReviewComment,
+    Timeline,
+)
 from tests.cli.commands import Cli
 from tests.cli.test_hostile_text import CONTROLS, EVIL, hostile, place
-from tests.tui import fleet_states
+from tests.tui import compare_states, fleet_states, landing_states
 from tests.tui.dashboard_app import StageApp, until
 from tests.tui.keyboard import Keyboard
 from tests.tui.running_dashboard import drive, opened
@@ -157,6 +181,37 @@ ASKED = TrustRequest(
     EVIL, EVIL, EVIL, (TrustRequestLine("run", EVIL, EVIL, is_alarming=True, number=1, change="+"),),
     count=1, same=1, restrictions=((EVIL, EVIL),), refused=((EVIL, 2),), digest="0123456789", parts={}, text=EVIL,
 )  # fmt: skip
+COMPARED = compare_states.comparison(
+    *(
+        replace(
+            one, name=EVIL, label=f"{EVIL}{place}", profile=EVIL, base_conflicts=(EVIL,), problem=EVIL * (place > 3),
+            files=(ChangedFile(f"src/{EVIL}{place}.py", "added", added=3), ChangedFile(EVIL, "added", added=9)),
+            check=replace(one.check, summary=EVIL, note=EVIL, command=EVIL) if one.check is not None else None,
+        )
+        for place, one in enumerate(compare_states.CHECKED.agents)
+    ),
+    command=EVIL,
+    no_checks=EVIL,
+)  # fmt: skip
+
+
+async def compared(verb: str, *_: Any, **__: Any) -> Any:
+    return (
+        replace(COMPARED, batch=EVIL, base=EVIL, prompt=f"{EVIL}\n{EVIL}") if verb == "comparison.of" else {}
+    )
+
+
+def comparison() -> CompareScreen:
+    def start(work: Coroutine[Any, Any, None]) -> None:
+        screen.run_worker(work)
+
+    around = CompareSurroundings(
+        compared, start, lambda: AGENTS, lambda *_: None, lambda _: None, lambda: fleet_states.NOW
+    )
+    screen = CompareScreen(list(AGENTS), around)
+    return screen
+
+
 FILE = ChangedFile(f"src/{EVIL}.py", "renamed", old_path=EVIL, old_blob="1", new_blob="2", added=1, removed=1)
 LINES = (
     DiffLine(" ", EVIL, 1, 1),
@@ -167,6 +222,7 @@ REVIEWED = {
     "review.diff": Diff("a", EVIL, "", "", (FILE, ChangedFile(EVIL, "added", is_binary=True)), (EVIL,)),
     "review.file_diff": FileDiff(FILE, (Hunk(1, 2, 1, 2, EVIL, LINES),)),
     "review.reviewed": {},
+    "checks.runs": {AGENTS[0].id: CheckRun("1", "a", EVIL, "", "", CheckState.FAILED, 1.0)},
     "review.refresh_comments": [
         ReviewComment("1", "a", FILE.path, "new", 2, 2, (EVIL,), f"{EVIL}\n{EVIL}", fleet_states.NOW),
         ReviewComment("2", "a", EVIL, "old", 9, 9, (EVIL,), EVIL, fleet_states.NOW, 1, fleet_states.NOW),
@@ -178,6 +234,37 @@ async def reviewed(verb: str, *_: Any, **__: Any) -> Any:
     return REVIEWED[verb]
 
 
+def evil_landing() -> LandingPlan:
+    """A plan in which every text is hostile."""
+    steps = tuple(LandingStep(kind, EVIL, EVIL, (EVIL, f"✓ {EVIL}", f"A {EVIL}")) for kind in STEP_KINDS)
+    place_of = ConflictPlace(1, 9, EVIL, (EVIL,), (EVIL,), (EVIL,))
+    return landing_states.plan(
+        AGENTS[0], name=EVIL, profile=EVIL, into=EVIL, steps=steps, files=(FILE,), message=EVIL, message_of=EVIL,
+        conflicts=(ConflictingFile(EVIL, "both changed", (place_of,), EVIL), ConflictingFile(EVIL, "other", (), EVIL)),
+        give_back=f"{EVIL}\n{EVIL}", check_command=EVIL, warnings=(EVIL,),
+        check=CheckRun("1", "a", EVIL, "", "", CheckState.FAILED, 1.0, 2.0, 1, EVIL),
+        obstacles=(LandingObstacle("hook", EVIL, EVIL, (EVIL,)),),
+        others=(Conflict(AGENTS[0].id, AGENTS[1].id, EVIL, (EVIL,), 1.0),),
+    )  # fmt: skip
+
+
+def landing(kind: str) -> Screen[None]:
+    def start(work: Coroutine[Any, Any, None]) -> None:
+        screen.run_worker(work)
+
+    plan = evil_landing()
+    merging = replace(plan, conflicts=())
+    around = landing_states.access(
+        landing_states.LandingWorker([merging, replace(merging, agent=AGENTS[1].id)]), AGENTS, start
+    )
+    screen: Screen[None]
+    if kind == "conflict":
+        screen = ConflictScreen(AGENTS[0], plan, around)
+    else:
+        screen = LandScreen(AGENTS[0], around) if kind == "land" else TrainScreen(AGENTS[:2], around)
+    return screen
+
+
 def review() -> ReviewScreen:
     def start(work: Coroutine[Any, Any, None]) -> None:
         screen.run_worker(work)
@@ -185,9 +272,53 @@ def review() -> ReviewScreen:
     screen = ReviewScreen(
         AGENTS[0],
         Surroundings(
-            reviewed, start, Kept(), lambda *_: None, lambda: AGENTS, lambda _: EVIL, lambda: fleet_states.NOW
+            reviewed,
+            start,
+            Kept(),
+            lambda *_: None,
+            lambda: AGENTS,
+            lambda _: EVIL,
+            lambda _: (),
+            lambda: fleet_states.NOW,
         ),
     )
+    return screen
+
+
+EVIL_TIMELINE = Timeline(
+    AGENTS[0].id,
+    (
+        Checkpoint("a", 0, "", "", CheckpointKind.START, 1.0),
+        Checkpoint("a", 1, "", "", CheckpointKind.TURN, 2.0, EVIL, 1, 0, 1, 1, 9, (EVIL,) * 4, (EVIL,)),
+        Checkpoint("a", 2, "", "", CheckpointKind.NAMED, 3.0, EVIL),
+    ),
+    Diff("a", EVIL, "", "", (FILE,)),
+    ((1, CheckRun("r", "a", EVIL, "", "", CheckState.FAILED, 1.0, 2.0, 1, EVIL)),),
+    EVIL,
+    14,
+)
+
+
+async def saved(verb: str, *_: Any, **__: Any) -> Any:
+    lines = REVIEWED["review.diff"], (REVIEWED["review.file_diff"],)
+    return EVIL_TIMELINE if verb == "checkpoints.timeline" else lines
+
+
+def timeline() -> TimelineScreen:
+    def start(work: Coroutine[Any, Any, None]) -> None:
+        screen.run_worker(work)
+
+    around = Surroundings(
+        saved,
+        start,
+        Kept(),
+        lambda *_: None,
+        lambda: AGENTS,
+        lambda _: EVIL,
+        lambda _: (),
+        lambda: fleet_states.NOW,
+    )
+    screen = TimelineScreen(AGENTS[0], around, lambda *_: None)
     return screen
 
 
@@ -206,6 +337,7 @@ class Kept:
 
 SCREENS: dict[type[Screen[Any]], Callable[[], Screen[Any]]] = {
     AnswerDialog: lambda: AnswerDialog(BLOCKED, fleet_states.NOW),
+    CompareScreen: comparison,
     Confirm: lambda: Confirm(EVIL, EVIL, EVIL),
     ConfirmInput: lambda: ConfirmInput(EVIL, EVIL, label=EVIL, value=EVIL, must_be=EVIL, does=EVIL),
     BasePicker: lambda: BasePicker(BASES, fleet_states.NOW),
@@ -230,6 +362,10 @@ SCREENS: dict[type[Screen[Any]], Callable[[], Screen[Any]]] = {
     AgainstPicker: lambda: AgainstPicker(AGENTS[0], AGENTS),
     CommentDialog: lambda: CommentDialog(EVIL, EVIL, [EVIL] * 9, EVIL),
     ReviewScreen: review,
+    LandScreen: lambda: landing("land"),
+    ConflictScreen: lambda: landing("conflict"),
+    TrainScreen: lambda: landing("train"),
+    TimelineScreen: timeline,
     SendDialog: lambda: SendDialog(AGENTS[0], f"{EVIL}\n{EVIL}", 2),
 }
 NOT_SHOWN = {
@@ -239,6 +375,7 @@ NOT_SHOWN = {
     Picker: "what the others are made of",
     Dashboard: "shown below, in several sizes",
     HelpDialog: "has our own words only",
+    CompareHelp: "has our own words only",
     ReviewHelp: "has our own words only",
 }
 
@@ -325,6 +462,7 @@ UNSEEN = {
     "PickerRows": "what the lists of pickers are made of",
     "TooSmall": "our own words only",
     "WhichKey": "our own words only",
+    "CompareKeys": "our own words only",
     "ReviewKeys": "our own words only",
 }
 

@@ -15,6 +15,7 @@ from fleet_tui.faces.form_drafts import FormDrafts
 from fleet_tui.tui.actions import ACTIONS
 from fleet_tui.tui.dashboard.agent_actions import AgentActions
 from fleet_tui.tui.dashboard.away_actions import AwayActions
+from fleet_tui.tui.dashboard.compare_actions import CompareActions
 from fleet_tui.tui.dashboard.conflict_actions import ConflictActions
 from fleet_tui.tui.dashboard.display import Display
 from fleet_tui.tui.dashboard.draft_keeper import DraftKeeper
@@ -22,6 +23,7 @@ from fleet_tui.tui.dashboard.end_actions import EndActions
 from fleet_tui.tui.dashboard.fleet_actions import FleetActions
 from fleet_tui.tui.dashboard.fleet_view import FleetView
 from fleet_tui.tui.dashboard.handlers import Handler, bind
+from fleet_tui.tui.dashboard.land_actions import LandActions
 from fleet_tui.tui.dashboard.layout_actions import LayoutActions
 from fleet_tui.tui.dashboard.leader_actions import LeaderActions
 from fleet_tui.tui.dashboard.list_actions import ListActions
@@ -88,7 +90,16 @@ class ActionGroups:
         outside = ExternalPrograms(display, self.typing.stop_if_typing)
         kept = DraftKeeper(display, drafts)
         self.agent = AgentActions(view, display, requests, outside, kept)
-        self.review = ReviewActions(view, display, requests, outside, kept)
+        self.review = ReviewActions(
+            view, display, requests, outside, kept,
+            fork=lambda agent, number: self.start.fork_checkpoint(agent, number),
+        )  # fmt: skip
+        self.landing = LandActions(
+            view, display, requests, review=self.review.open, shell=self.agent.shell_in
+        )
+        self.compare = CompareActions(
+            view, display, requests, review=self.review.open, land=self.landing.open
+        )
         self.fleet = FleetActions(view, display, requests, outside)
         self.start = StartActions(view, display, requests, trust, prompts, kept)
         self.end = EndActions(view, display, requests, trust, self.start.select_when_listed)
@@ -103,7 +114,7 @@ class ActionGroups:
             beside_selected=self._beside_selected,
         )
 
-        self.conflicts = ConflictActions(view, display)
+        self.conflicts = ConflictActions(view, display, self.review.open)
 
     def handlers(self) -> dict[str, Handler]:
         """The method of every action of the table; raises MissingHandler for a row without one."""
@@ -118,7 +129,9 @@ class ActionGroups:
             "prompts": self.prompts,
             "conflicts": self.conflicts,
             "agent": self.agent,
+            "compare": self.compare,
             "review": self.review,
+            "landing": self.landing,
             "fleet": self.fleet,
         }
         return bind(ACTIONS, groups)
