@@ -149,10 +149,14 @@ class Fleet(FamilyVerbs):
         new_name: str,
         *,
         prompt: str = "",
+        checkpoint: int | None = None,
         own_settings: bool = False,
         on_progress: OnProgress | None = None,
     ) -> Agent:
-        """Start an agent on a new branch from the last commit of another, with a copy of its conversation."""
+        """Start an agent on a new branch from the last commit of another, with a copy of its conversation.
+
+        With a checkpoint, from that one: its files are in the first commit of the new branch.
+        """
         from fleet_tui.lifecycle import revive
         from fleet_tui.lifecycle.request import AgentRequest
         from fleet_tui.programs import profiles
@@ -163,9 +167,14 @@ class Fleet(FamilyVerbs):
             raise Refused(f"{source.name} belongs to {source.project}", hint="go there")
         check_fork(profiles.load(source.profile))
         conversation = revive.conversation_to_copy(self.store, source, new_name)
+        base = source.branch
+        if checkpoint is not None:
+            from fleet_tui.review import checkpoints
+
+            base = checkpoints.find(self.store, source, checkpoint).commit
         launches = self._launches
         return launches.start(
-            [AgentRequest(new_name, prompt, source.profile, conversation)], launches.single(), base=source.branch,
+            [AgentRequest(new_name, prompt, source.profile, conversation)], launches.single(), base=base,
             own_settings=own_settings, on_progress=on_progress,
         )[0]  # fmt: skip
 

@@ -18,6 +18,8 @@ from tests.bench import (
     latency,
     listing,
     memory,
+    radar,
+    reviewing,
     starting,
     throughput,
     usage,
@@ -36,6 +38,8 @@ MEASURES: dict[str, Measure] = {
     "dashboard": dashboard.measure,
     "memory": memory.measure,
     "usage": usage.measure,
+    "reviewing": reviewing.measure,
+    "radar": radar.measure,
     "faults": faults.measure,
     "ai-fleet": ai_fleet.measure,
 }

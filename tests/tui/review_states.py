@@ -10,7 +10,7 @@ from typing import Any
 
 from fleet_tui.errors import FleetError
 from fleet_tui.models import Receipt
-from fleet_tui.work import ChangedFile, Diff, DiffKind, DiffLine, FileDiff, Hunk, ReviewComment
+from fleet_tui.work import ChangedFile, CheckRun, Diff, DiffKind, DiffLine, FileDiff, Hunk, ReviewComment
 from tests.tui import fleet_states
 from tests.tui.dashboard_app import StillWorker
 
@@ -145,9 +145,12 @@ class ReviewWorker(StillWorker):
         self.reviewed: dict[str, str] = {}
         self.comments: list[ReviewComment] = []
         self.failure: FleetError | None = None
+        self.check: CheckRun | None = None
         self.receipt = Receipt("r1", AGENT, "", "accepted")
 
     async def call(self, verb: str, *arguments: Any, on_step: Any = None, **options: Any) -> Any:
+        if verb == "checks.runs":
+            return {AGENT: self.check} if self.check is not None else {}
         family, _, name = verb.partition(".")
         if family != "review":
             return await super().call(verb, *arguments, on_step=on_step, **options)
@@ -174,7 +177,9 @@ class ReviewWorker(StillWorker):
         if path in self.others:
             return self.others[path]
         old, new = self.texts[path]
-        return FileDiff(changed(path, old, new), hunks_of(old, new, context), len(old), len(new))
+        # Lines are not counted where one file is read.
+        file = replace(changed(path, old, new), added=0, removed=0)
+        return FileDiff(file, hunks_of(old, new, context), len(old), len(new))
 
     def _reviewed(self) -> dict[str, str]:
         return dict(self.reviewed)

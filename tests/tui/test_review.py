@@ -10,15 +10,16 @@ import pytest
 from textual.pilot import Pilot
 
 from fleet_tui.errors import NotFound
+from fleet_tui.faces.live import ConflictDetails
 from fleet_tui.models import Receipt, Status
 from fleet_tui.tui.review import screen as review_screen
 from fleet_tui.tui.review.review_dialogs import AgainstPicker, CommentDialog, ReviewHelp, SendDialog
 from fleet_tui.tui.review.screen import ReviewScreen
 from fleet_tui.tui.widgets.fields import Input
-from fleet_tui.work import ChangedFile, FileDiff
+from fleet_tui.work import ChangedFile, CheckRun, CheckState, Conflict, FileDiff
 from tests.tui.dashboard_app import StageApp, until
 from tests.tui.keyboard import Keyboard
-from tests.tui.review_states import SESSION, SESSION_NEW, SESSION_OLD, ReviewWorker
+from tests.tui.review_states import AGENT, SESSION, SESSION_NEW, SESSION_OLD, ReviewWorker
 
 Go = Callable[["Review"], Awaitable[None]]
 
@@ -395,6 +396,16 @@ def test_the_whole_file_is_shown_on_demand_and_the_line_stays() -> None:
     reviewing(go)
 
 
+def test_a_file_that_is_all_new_has_the_whole_width() -> None:
+    async def go(review: Review) -> None:
+        assert not review.screen.view.is_split
+        await review.go_to(SESSION)
+        assert review.screen.view.is_split
+        assert "+13 −11   change" in review.text()
+
+    reviewing(go)
+
+
 def test_layouts_follow_the_width_and_the_user() -> None:
     async def go(review: Review) -> None:
         await review.go_to(SESSION)
@@ -445,6 +456,52 @@ def test_another_agent_is_compared_with() -> None:
         assert last[-1]["against"] == "refactor-auth-B"
         await review.press("equals_sign", "enter")
         await review.until(lambda: "into main" in review.text())
+
+    reviewing(go)
+
+
+@pytest.mark.parametrize(
+    ("tree", "state", "said"),
+    [
+        ("new", CheckState.PASSED, "✓ make test"),
+        ("earlier", CheckState.PASSED, "– make test, files changed since"),
+        ("new", CheckState.FAILED, "✗ make test failed"),
+        ("new", CheckState.RUNNING, "● make test, running"),
+    ],
+)
+def test_the_top_line_says_how_the_check_ended_and_whether_it_still_counts(
+    tree: str, state: CheckState, said: str
+) -> None:
+    worker = ReviewWorker()
+    worker.check = CheckRun("1", AGENT, "make test", tree, "", state, 1.0)
+
+    async def go(review: Review) -> None:
+        await review.until(lambda: f"{said}   6 files" in review.text())
+
+    reviewing(go, worker)
+
+
+def test_the_top_line_says_with_whom_the_work_conflicts() -> None:
+    async def go(review: Review) -> None:
+        view = review.app.dashboard.view
+        view.live = replace(view.live, conflict_marks={AGENT: "B"})
+        await review.until(lambda: "≠ B   6 files" in review.text())
+        view.live = replace(
+            view.live, conflict_marks={}, conflict_details=ConflictDetails(AGENT, base="main")
+        )
+        await review.until(lambda: "✓ merges with main   6 files" in review.text())
+
+    reviewing(go)
+
+
+def test_a_conflict_opens_the_review_of_the_two() -> None:
+    async def go(review: Review) -> None:
+        await review.press("escape")
+        view = review.app.dashboard.view
+        conflict = Conflict(AGENT, "id-refactor-auth-b", "main", (SESSION,), 1.0)
+        view.live = replace(view.live, conflicts=(conflict,), conflict_marks={AGENT: "B"})
+        await review.press("equals_sign")
+        await review.until(lambda: "refactor-auth-A against refactor-auth-B" in review.text())
 
     reviewing(go)
 

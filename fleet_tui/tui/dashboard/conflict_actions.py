@@ -14,13 +14,11 @@ from fleet_tui.tui.widgets.lines import clean
 class ConflictActions:
     """The selected agent against the other side of its conflict."""
 
-    def __init__(
-        self, view: FleetView, display: Display, open_diff: Callable[[Agent, str], None] | None = None
-    ) -> None:
+    def __init__(self, view: FleetView, display: Display, open_diff: Callable[[Agent, str], None]) -> None:
         self._view = view
         self._display = display
         self._open_diff = open_diff
-        """Shows an agent's work against another agent, by id, or against a branch."""
+        """Shows an agent's work against another agent, by name, or against a branch."""
 
     def diff(self) -> None:
         """Show the diff of the selected agent and the first side that it conflicts with."""
@@ -33,12 +31,5 @@ class ConflictActions:
             self._display.notify(f"{clean(agent.name)} conflicts with nobody")
             return
         conflict = conflicts[0][0]
-        against = conflict.other or conflict.base
-        if self._open_diff is not None:
-            self._open_diff(agent, against)
-            return
         other = self._view.by_id(conflict.other)
-        name = clean(other.name if other is not None else conflict.base)
-        self._display.notify(
-            f"fleet diff {clean(agent.name)} --against {name}", title="shows the diff of the two"
-        )
+        self._open_diff(agent, other.name if other is not None else conflict.base)

@@ -1,7 +1,8 @@
-"""Open the review of an agent's work."""
+"""Open the review of an agent's work, and its timeline."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path, PurePath
 
 from fleet_tui.fleet.editor import editor
@@ -13,6 +14,9 @@ from fleet_tui.tui.dashboard.outside import ExternalPrograms
 from fleet_tui.tui.dashboard.worker_requests import WorkerRequests
 from fleet_tui.tui.review.screen import ReviewScreen
 from fleet_tui.tui.review.surroundings import Surroundings
+from fleet_tui.tui.review.timeline import TimelineScreen
+from fleet_tui.tui.widgets.lines import Line, clean
+from fleet_tui.tui.widgets.row_lines import CONFLICT
 
 _PLUS_LINE = frozenset(
     {
@@ -49,10 +53,14 @@ class ReviewActions:
         requests: WorkerRequests,
         outside: ExternalPrograms,
         drafts: DraftKeeper,
+        *,
+        fork: Callable[[Agent, int], None],
     ) -> None:
+        """`fork` starts an agent from a checkpoint of another."""
         self._view = view
         self._display = display
         self._outside = outside
+        self._fork = fork
         self._surroundings = Surroundings(
             call=requests.call,
             start=requests.start,
@@ -60,6 +68,7 @@ class ReviewActions:
             edit=self._edit,
             agents=lambda: view.state.agents,
             into=self._into,
+            conflicts=self._conflicts,
             now=lambda: display.now,
         )
 
@@ -71,12 +80,32 @@ class ReviewActions:
         else:
             self.open(agent)
 
-    def open(self, agent: Agent) -> None:
-        self._display.open(ReviewScreen(agent, self._surroundings))
+    def open(self, agent: Agent, against: str = "") -> None:
+        """Show what an agent has changed since its base, or how it differs from another agent or a branch."""
+        other = self._view.by_id(against)
+        name = other.name if other is not None else against
+        self._display.open(ReviewScreen(agent, self._surroundings, name))
+
+    def timeline(self) -> None:
+        """Show the checkpoints of the selected agent."""
+        agent = self._view.agent
+        if agent is None:
+            self._display.warn("no agent selected")
+        else:
+            self._display.open(TimelineScreen(agent, self._surroundings, self._fork))
 
     def _into(self, agent: Agent) -> str:
         project = self._view.project
         return project.branch if project is not None and project.project == agent.project else ""
+
+    def _conflicts(self, agent: Agent) -> Line:
+        """What the radar knows of an agent; empty if it has not looked."""
+        live = self._view.live
+        if mark := live.conflict_marks.get(agent.id):
+            return ((f"{CONFLICT} ", "error"), (clean(mark), ""))
+        known = live.conflict_details
+        merges = known.base if known.agent == agent.id else ""
+        return (("✓ ", "success"), (f"merges with {clean(merges)}", "")) if merges else ()
 
     def _edit(self, agent: Agent, path: str, line: int) -> None:
         file = Path(agent.worktree) / path

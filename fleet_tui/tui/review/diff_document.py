@@ -52,8 +52,14 @@ class DiffDocument:
 
     def row_with(self, side: Side, number: int) -> int | None:
         """The row that shows the line of that number."""
-        found = (at for at in range(len(self.rows)) if self.number(at, side) == number)
-        return next(found, None)
+        is_old = side == "old"
+        for at, row in enumerate(self.rows):
+            place = row.left if is_old else row.right
+            if place >= 0:
+                line = self.hunks[row.hunk].lines[place]
+                if (line.old if is_old else line.new) == number:
+                    return at
+        return None
 
     def is_stop(self, at: int) -> bool:
         """Whether the cursor may stand there: on lines and on the first row of a comment."""

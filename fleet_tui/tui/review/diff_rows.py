@@ -135,7 +135,8 @@ def _add_block(
     for at, pair in enumerate(pairs):
         for part in range(_parts(lines, pair, layout)):
             rows.append(DiffRow(LINE, hunk, *pair, part))
-        held += _notes_on(lines, pair, waiting)
+        if waiting:
+            held += _notes_on(lines, pair, waiting)
         following = pairs[at + 1] if at + 1 < len(pairs) else None
         # A note comes after the fills below its line, so that the block of code stays whole.
         if held and not (following is not None and _is_fill(following, notes[held[0]].side)):
@@ -146,8 +147,14 @@ def _add_block(
 def _parts(lines: Sequence[DiffLine], pair: _Pair, layout: Layout) -> int:
     if not layout.code_width:
         return 1
-    texts = {place for place in (pair.left, pair.right) if place >= 0}
-    return max(len(breaks(shown(lines[place].text), layout.code_width)) for place in texts)
+    places = {place for place in (pair.left, pair.right) if place >= 0}
+    return max(_parts_of(lines[place].text, layout.code_width) for place in places)
+
+
+def _parts_of(text: str, width: int) -> int:
+    if len(text) <= width and text.isascii() and "\t" not in text:
+        return 1
+    return len(breaks(shown(text), width))
 
 
 def _notes_on(

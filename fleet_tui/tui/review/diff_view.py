@@ -122,8 +122,11 @@ class DiffView(LineView):
 
     @property
     def is_split(self) -> bool:
-        """Whether old and new are side by side."""
-        return self.size.width >= SPLIT_FROM if self._wants_split is None else self._wants_split
+        """Whether old and new are side by side: where there is room, and both have lines."""
+        if self._wants_split is not None:
+            return self._wants_split
+        has_both = any(one.old_count for one in self._hunks) and any(one.new_count for one in self._hunks)
+        return has_both and self.size.width >= SPLIT_FROM
 
     def toggle_split(self) -> None:
         def toggle() -> None:

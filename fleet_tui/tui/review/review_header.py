@@ -5,8 +5,32 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from fleet_tui.quantities import counted
-from fleet_tui.tui.widgets.lines import Line, LineView, both_ends, clean, length
-from fleet_tui.work import Diff
+from fleet_tui.tui.widgets.lines import Line, LineView, both_ends, clean, cut_line, length
+from fleet_tui.work import CheckRun, CheckState, Diff
+
+COMMAND_CELLS = 24
+"""Of a check's command."""
+_CHECKS = {
+    CheckState.WAITING: ("◌", "primary", ", waits"),
+    CheckState.RUNNING: ("●", "primary", ", running"),
+    CheckState.PASSED: ("✓", "success", ""),
+    CheckState.FAILED: ("✗", "error", " failed"),
+    CheckState.TIMED_OUT: ("✗", "error", " timed out"),
+    CheckState.NOT_STARTED: ("✗", "error", " did not start"),
+    CheckState.CANCELLED: ("–", "muted", ", cancelled"),
+}
+"""Glyph, its role, and what is said after the command."""
+
+
+def check_fact(run: CheckRun | None, tree: str) -> Line:
+    """The newest check of an agent's work, and whether its files have changed since."""
+    if run is None:
+        return ()
+    glyph, role, said = _CHECKS[run.state]
+    command = cut_line(((clean(run.command), ""),), COMMAND_CELLS)
+    if run.state is CheckState.PASSED and tree != run.tree:
+        return (("– ", "muted"), *command, (", files changed since", "muted"))
+    return ((f"{glyph} ", role), *command, (said, "" if role == "error" else "muted"))
 
 
 class ReviewHeader(LineView):

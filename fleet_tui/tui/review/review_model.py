@@ -11,7 +11,7 @@ from typing import Any
 
 from fleet_tui.models import Agent, Receipt
 from fleet_tui.tui.review.file_rows import FileMarks, in_order
-from fleet_tui.work import ChangedFile, Diff, FileDiff, ReviewComment, Side
+from fleet_tui.work import ChangedFile, CheckRun, Diff, FileDiff, ReviewComment, Side
 
 KEPT = 24
 """Files whose lines are kept."""
@@ -25,14 +25,16 @@ Key = tuple[str, str, str, str, int]
 class ReviewModel:
     """The review of one agent, against its base or something else."""
 
-    def __init__(self, agent: Agent, call: Call) -> None:
+    def __init__(self, agent: Agent, call: Call, against: str = "") -> None:
         self.agent = agent
-        self.against = ""
+        self.against = against
         """The agent, branch or commit that it is compared with; empty for its base."""
         self.diff: Diff | None = None
         self.files: list[ChangedFile] = []
         """In the order of the list."""
         self.comments: list[ReviewComment] = []
+        self.check: CheckRun | None = None
+        """The newest check of the agent's work."""
         self.is_whole = False
         """Whether files are shown whole."""
         self._reviewed: dict[str, str] = {}
@@ -53,27 +55,22 @@ class ReviewModel:
         return True
 
     async def read_notes(self) -> bool:
-        """Read marks and comments, which follow their lines; returns whether they have changed."""
-        reviewed, comments = await asyncio.gather(
-            self._call("review.reviewed", self.agent.id), self._call("review.refresh_comments", self.agent.id)
+        """Read marks, comments, which follow their lines, and the newest check; returns whether they have changed."""
+        agent = self.agent.id
+        reviewed, comments, checks = await asyncio.gather(
+            self._call("review.reviewed", agent),
+            self._call("review.refresh_comments", agent),
+            self._call("checks.runs", [agent]),
         )
-        found = dict(reviewed), list(comments)
-        if found == (self._reviewed, self.comments):
+        found = dict(reviewed), list(comments), dict(checks).get(agent)
+        if found == (self._reviewed, self.comments, self.check):
             return False
-        self._reviewed, self.comments = found
+        self._reviewed, self.comments, self.check = found
         return True
 
     def known(self, file: ChangedFile) -> FileDiff | None:
         """The lines of a file as it is now, if they have been read."""
         return self._known.get(self._key(file))
-
-    def last_known(self, path: str) -> FileDiff | None:
-        """The lines of a file as last read, which may be of an earlier state."""
-        return next(
-            (found for (against, name, *_, context), found in reversed(self._known.items())
-             if name == path and against == self.against and context == self._context),
-            None,
-        )  # fmt: skip
 
     async def read_file(self, file: ChangedFile) -> FileDiff:
         """The lines of a file, read unless they are known."""

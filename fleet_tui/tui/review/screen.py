@@ -24,7 +24,7 @@ from fleet_tui.tui.review.diff_view import DiffView
 from fleet_tui.tui.review.files_panel import FilesPanel
 from fleet_tui.tui.review.keys import bound, footer_keys
 from fleet_tui.tui.review.review_dialogs import BASE, AgainstPicker, ReviewHelp
-from fleet_tui.tui.review.review_header import ReviewHeader
+from fleet_tui.tui.review.review_header import ReviewHeader, check_fact
 from fleet_tui.tui.review.review_model import ReviewModel, place_in
 from fleet_tui.tui.review.sentences import failed, nothing_changed, without_lines
 from fleet_tui.tui.review.surroundings import Surroundings
@@ -48,9 +48,9 @@ class ReviewScreen(ErrorBoundary, Screen[None]):
     AUTO_FOCUS: ClassVar[str | None] = ""
     BINDINGS = [Binding(key, action, says, show=False) for key, action, says in bound()]  # noqa: RUF012 - Textual's own way
 
-    def __init__(self, agent: Agent, surroundings: Surroundings) -> None:
+    def __init__(self, agent: Agent, surroundings: Surroundings, against: str = "") -> None:
         super().__init__()
-        self.model = ReviewModel(agent, surroundings.call)
+        self.model = ReviewModel(agent, surroundings.call, against)
         self._around = surroundings
         self._place = 0
         """The selected file."""
@@ -239,10 +239,17 @@ class ReviewScreen(ErrorBoundary, Screen[None]):
         model = self.model
         if self._shown is None:
             self._show_diff()
-        self.query_one(ReviewHeader).show(model.agent.name, self._target(), (), model.diff)
+        self.query_one(ReviewHeader).show(model.agent.name, self._target(), self._facts(), model.diff)
         left_out = model.diff.left_out if model.diff is not None else ()
         self.query_one(FilesPanel).show(model.files, left_out, self._place, model.marks_of)
         self._draw_edges()
+
+    def _facts(self) -> list[Line]:
+        """What decides whether the work can land, the most important first."""
+        model = self.model
+        tree = model.diff.new if model.diff is not None else ""
+        facts = [check_fact(model.check, tree), self._around.conflicts(model.agent)]
+        return [fact for fact in facts if fact]
 
     def _target(self) -> Line:
         against = self.model.against
@@ -279,7 +286,9 @@ class ReviewScreen(ErrorBoundary, Screen[None]):
         language = self.view.language
         if language:
             more.append((f"  {language}", "muted"))
-        counts = self._counts(file)
+        # What was read for its lines has no counts yet.
+        listed = self.file if self.file is not None and self.file.path == file.path else file
+        counts = self._counts(listed)
         place = self._place_words()
         frame.title((*name, *more), (*counts, *place), (name, (*counts, *place)), (name, place), (name, ()))
         frame.foot(self._notice(), ())

@@ -9,6 +9,7 @@ from fleet_tui.faces.form_drafts import Values
 from fleet_tui.fast_dataclasses import dataclass
 from fleet_tui.models import Agent
 from fleet_tui.tui.dialogs.draft_dialog import DraftDialog
+from fleet_tui.tui.widgets.lines import Line
 
 DraftResult = TypeVar("DraftResult")
 
@@ -40,4 +41,6 @@ class Surroundings:
     """The agents that the list knows now."""
     into: Callable[[Agent], str]
     """The branch that the agent's work goes to; empty if it is not known."""
+    conflicts: Callable[[Agent], Line]
+    """Whether the agent's work merges, for the top line; empty if it is not known."""
     now: Callable[[], float]
