@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from fleet_tui.git.archive import archive_of, archives
     from fleet_tui.git.branch_to_land_on import BaseBranch, base_branch, base_stamp
     from fleet_tui.git.changes import ChangeKind, DiffStat, FileChange, diff_stat, ignored, status
+    from fleet_tui.git.checkout_settings import CheckoutSettings, checkout_problem, checkout_settings
     from fleet_tui.git.checkpoints import (
         BroughtFiles,
         CheckpointCommit,
@@ -121,8 +122,6 @@ if TYPE_CHECKING:
     from fleet_tui.git.spares import (
         HeldSpare,
         bring_spare,
-        checkout_problem,
-        checkout_settings,
         forget_spare_target,
         hold_spare,
         is_spare_clean,
@@ -156,6 +155,7 @@ MODULES = {
     "archive": "archive_of archives",
     "branch_to_land_on": "BaseBranch base_branch base_stamp",
     "changes": "ChangeKind DiffStat FileChange diff_stat ignored status",
+    "checkout_settings": "CheckoutSettings checkout_problem checkout_settings",
     "checkpoints": "BroughtFiles CheckpointCommit bring_files checkpoint_commits drop_checkpoints files_tree head_of in_the_way operation_in_progress save_checkpoint subject_of tree_of",
     "conflicts": "conflicting_files",
     "contained": "Containment containment has_own_commits is_between",
@@ -183,7 +183,7 @@ MODULES = {
     "scratch_worktrees": "left_scratch scratch_worktree sweep_scratch",
     "snapshot": "Snapshot take_snapshot",
     "spares": (
-        "HeldSpare bring_spare checkout_problem checkout_settings forget_spare_target hold_spare is_spare_clean "
+        "HeldSpare bring_spare forget_spare_target hold_spare is_spare_clean "
         "is_spare_in_use make_spare release_spare settle_spare spare_entries spare_target take_spare"
     ),
     "startpoints": "start_point start_points tree_size",
