@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from fleet_tui.git.archive import archive_of, archives
     from fleet_tui.git.branch_to_land_on import BaseBranch, base_branch, base_stamp
     from fleet_tui.git.changes import ChangeKind, DiffStat, FileChange, diff_stat, ignored, status
-    from fleet_tui.git.checkout_settings import CheckoutSettings, checkout_problem, checkout_settings
     from fleet_tui.git.checkpoints import (
         BroughtFiles,
         CheckpointCommit,
@@ -91,6 +90,7 @@ if TYPE_CHECKING:
     from fleet_tui.git.merging import OLD_GIT, MergeResult, can_merge_in_memory, merge_pairs
     from fleet_tui.git.overlap import touched_files
     from fleet_tui.git.plain import GitPlaces, place_at, place_of, run_plain
+    from fleet_tui.git.plain_checkout import CheckoutSettings, checkout_problem, checkout_settings
     from fleet_tui.git.program import GitCancelled, GitFailed
     from fleet_tui.git.pushing import Pushed, push
     from fleet_tui.git.remotes import (
@@ -155,7 +155,6 @@ MODULES = {
     "archive": "archive_of archives",
     "branch_to_land_on": "BaseBranch base_branch base_stamp",
     "changes": "ChangeKind DiffStat FileChange diff_stat ignored status",
-    "checkout_settings": "CheckoutSettings checkout_problem checkout_settings",
     "checkpoints": "BroughtFiles CheckpointCommit bring_files checkpoint_commits drop_checkpoints files_tree head_of in_the_way operation_in_progress save_checkpoint subject_of tree_of",
     "conflicts": "conflicting_files",
     "contained": "Containment containment has_own_commits is_between",
@@ -174,6 +173,7 @@ MODULES = {
     "merging": "MergeResult OLD_GIT can_merge_in_memory merge_pairs",
     "overlap": "touched_files",
     "plain": "GitPlaces place_at place_of run_plain",
+    "plain_checkout": "CheckoutSettings checkout_problem checkout_settings",
     "program": "GitCancelled GitFailed",
     "pushing": "Pushed push",
     "remotes": "PushPlan RemoteAddress push_plan push_plans remote_counterpart without_credentials",

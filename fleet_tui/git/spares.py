@@ -17,7 +17,6 @@ from pathlib import Path
 
 from fleet_tui.errors import FleetError
 from fleet_tui.fast_dataclasses import dataclass
-from fleet_tui.git.checkout_settings import checkout_settings
 from fleet_tui.git.creation import WorktreePlan, make_folder, rename_entry
 from fleet_tui.git.entries import (
     WorktreeEntry,
@@ -31,6 +30,7 @@ from fleet_tui.git.entries import (
 )
 from fleet_tui.git.head import set_head
 from fleet_tui.git.plain import GitPlaces, run_plain
+from fleet_tui.git.plain_checkout import checkout_settings
 from fleet_tui.git.program import (
     COMMIT,
     SAFE_OPTIONS,
