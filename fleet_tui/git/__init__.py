@@ -91,6 +91,7 @@ if TYPE_CHECKING:
     from fleet_tui.git.merging import OLD_GIT, MergeResult, can_merge_in_memory, merge_pairs
     from fleet_tui.git.overlap import touched_files
     from fleet_tui.git.plain import GitPlaces, place_at, place_of, run_plain
+    from fleet_tui.git.plain_checkout import CheckoutSettings, checkout_problem, checkout_settings
     from fleet_tui.git.program import GitCancelled, GitFailed
     from fleet_tui.git.pushing import Pushed, push
     from fleet_tui.git.remotes import (
@@ -122,8 +123,6 @@ if TYPE_CHECKING:
     from fleet_tui.git.spares import (
         HeldSpare,
         bring_spare,
-        checkout_problem,
-        checkout_settings,
         forget_spare_target,
         hold_spare,
         is_spare_clean,
@@ -175,6 +174,7 @@ MODULES = {
     "merging": "MergeResult OLD_GIT can_merge_in_memory merge_pairs",
     "overlap": "touched_files",
     "plain": "GitPlaces place_at place_of run_plain",
+    "plain_checkout": "CheckoutSettings checkout_problem checkout_settings",
     "program": "GitCancelled GitFailed",
     "pushing": "Pushed push",
     "remotes": "PushPlan RemoteAddress push_plan push_plans remote_counterpart without_credentials",
@@ -184,7 +184,7 @@ MODULES = {
     "scratch_worktrees": "left_scratch scratch_worktree sweep_scratch",
     "snapshot": "Snapshot take_snapshot",
     "spares": (
-        "HeldSpare bring_spare checkout_problem checkout_settings forget_spare_target hold_spare is_spare_clean "
+        "HeldSpare bring_spare forget_spare_target hold_spare is_spare_clean "
         "is_spare_in_use make_spare release_spare settle_spare spare_entries spare_target take_spare"
     ),
     "startpoints": "start_point start_points tree_size",
