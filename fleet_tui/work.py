@@ -271,6 +271,8 @@ class ConflictReport:
     """By id, why an agent's work could not be read; it is not compared."""
     problem: str = ""
     """Why nothing was merged; the overlaps are there all the same."""
+    without_base: frozenset[str] = frozenset()
+    """The ids of agents that started from no commit of the base branch: they are compared with other agents only."""
 
 
 class CheckpointKind(StrEnum):
@@ -312,6 +314,22 @@ class Checkpoint:
     """The first of them."""
     left_out: tuple[str, ...] = ()
     """What it does not hold: untracked files that are too large, what cannot be read, other repositories."""
+
+
+@dataclass(frozen=True, slots=True)
+class Timeline:
+    """An agent's checkpoints with what is shown beside them."""
+
+    agent: str
+    checkpoints: tuple[Checkpoint, ...]
+    """Oldest first; the first is its start, unless the repository has lost that."""
+    now: Diff | None = None
+    """What has changed since the newest; None if the agent has no worktree."""
+    checks: tuple[tuple[int, CheckRun], ...] = ()
+    """The last check of the files of a checkpoint, by its number."""
+    origin: str = ""
+    """The commit that it started from, in words."""
+    kept_days: int = 0
 
 
 @dataclass(frozen=True, slots=True)

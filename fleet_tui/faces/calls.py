@@ -102,7 +102,7 @@ VERBS: tuple[Verb, ...] = (
     Verb("warnings_after_stop", {"cli": Offer("stop", names={"stopped": "patterns"}), "dashboard": Offer("stop")}, reads=True),
     Verb(
         "kill",
-        {"cli": Offer("kill", names={"agents": "patterns batch"}, left_out={"grace": "fleet.stop_grace sets it"}), "dashboard": Offer("kill")},
+        {"cli": Offer("kill", names={"agents": "patterns batch"}, left_out={"grace": "fleet.stop_grace sets it", "why": "it is always: kill"}), "dashboard": Offer("kill")},
         remote=True, refreshes=True, waits=True, then="warnings_after_kill",
     ),
     Verb(
@@ -180,7 +180,7 @@ VERBS: tuple[Verb, ...] = (
     # Review.
     Verb(
         "review.diff",
-        {"cli": Offer("diff", names=_NAME, left_out={"counts": "only --json shows them, and then always"}), "dashboard": Offer("diff")},
+        {"cli": Offer("diff", names=_NAME, left_out={"counts": "only --json shows them, and then always"}), "dashboard": Offer("diff diff-of-two")},
         reads=True, remote=True,
     ),
     Verb("review.patch", {"cli": Offer("diff", names=_NAME), "dashboard": "the review screen shows hunks"}, reads=True),
@@ -214,30 +214,27 @@ VERBS: tuple[Verb, ...] = (
     Verb("review.round_text", {"cli": Offer("comments --preview", names=_NAME), "dashboard": Offer("diff")}, reads=True, remote=True),
     Verb("review.send_comments", {"cli": Offer("comments --send", names=_NAME), "dashboard": Offer("diff")}, remote=True),
     # Conflicts.
-    Verb(
-        "conflicts.check",
-        {"cli": Offer("conflicts", names={"agents": "patterns everywhere"}), "dashboard": _LIVE},
-        reads=True,
-    ),
+    Verb("conflicts.check", {"cli": Offer("conflicts", names={"agents": "patterns everywhere"}), "dashboard": _LIVE}, reads=True),
     Verb("conflicts.overlaps", {"cli": "fleet conflicts shows them with the conflicts", "dashboard": _LIVE}, reads=True),
     Verb("conflicts.moved_projects", {"cli": "a command looks once", "dashboard": _LIVE}, reads=True),
     Verb("conflicts.details", {"cli": Offer("conflicts", names={"conflict": "patterns"}), "dashboard": _LIVE}, reads=True),
     # Checks.
     Verb(
         "checks.start",
-        {"cli": Offer("check --detach", names={"agents": "patterns batch"}), "dashboard": "fleet check starts them"},
+        {"cli": Offer("check --detach", names={"agents": "patterns batch"}), "dashboard": Offer("compare")},
+        remote=True,
     ),
-    Verb("checks.runs", {"cli": Offer("check --show", names={"agents": "patterns batch"}), "dashboard": Offer("diff")}, reads=True, remote=True),
-    Verb("checks.cancel", {"cli": Offer("check --cancel", names={"agents": "patterns batch"}), "dashboard": "fleet check --cancel does it"}, waits=True),
-    Verb("checks.output", {"cli": Offer("check --output", names={"agent": "patterns"}), "dashboard": "fleet check --output prints it"}, reads=True),
+    Verb("checks.runs", {"cli": Offer("check --show", names={"agents": "patterns batch"}), "dashboard": Offer("compare diff")}, reads=True, remote=True),
+    Verb("checks.cancel", {"cli": Offer("check --cancel", names={"agents": "patterns batch"}), "dashboard": Offer("compare")}, remote=True, waits=True),
+    Verb("checks.output", {"cli": Offer("check --output", names={"agent": "patterns"}), "dashboard": Offer("compare")}, reads=True, remote=True),
     Verb(
         "checks.wait",
         {"cli": Offer("check", names={"runs": "patterns batch"}, left_out={"seconds": "land.check_minutes limits a check"}), "dashboard": _STATE},
         reads=True,
     ),
     # Comparing.
-    Verb("comparison.of", {"cli": Offer("compare --check --sort", names={"agents": "words wants_checks"}), "dashboard": "fleet compare shows it"}, reads=True),
-    Verb("comparison.keep", {"cli": Offer("compare --keep", names={"winner": "keep", "others": "words"}), "dashboard": "fleet compare --keep does it"}, waits=True),
+    Verb("comparison.of", {"cli": Offer("compare --check --sort", names={"agents": "words wants_checks"}), "dashboard": Offer("compare")}, reads=True, remote=True),
+    Verb("comparison.keep", {"cli": Offer("compare --keep", names={"winner": "keep", "others": "words"}), "dashboard": Offer("compare")}, remote=True, refreshes=True, waits=True, then="warnings_after_kill"),
     # Landing.
     Verb(
         "landing.preview",
@@ -258,34 +255,19 @@ VERBS: tuple[Verb, ...] = (
     Verb("landing.find", {"cli": Offer("undo", names={"name": "agent"}), "dashboard": _CHOSEN}, reads=True),
     Verb("landing.landings", {"cli": "git log shows what has landed", "dashboard": "part of undo"}, reads=True),
     # Checkpoints.
-    Verb(
-        "checkpoints.make",
-        {"cli": Offer("checkpoint", names=_NAME), "dashboard": "the timeline makes one"},
-    ),
+    Verb("checkpoints.make", {"cli": Offer("checkpoint", names=_NAME), "dashboard": Offer("timeline")}, remote=True),
     Verb("checkpoints.make_after_turn", {"cli": "a holder starts it when a turn ends", "dashboard": "as on the command line"}),
-    Verb("checkpoints.all", {"cli": Offer("checkpoint --list", names=_NAME), "dashboard": "the timeline lists them"}, reads=True),
-    Verb("checkpoints.start", {"cli": Offer("checkpoint --list", names=_NAME), "dashboard": "the timeline shows it"}, reads=True),
-    Verb(
-        "checkpoints.diff",
-        {"cli": Offer("checkpoint --diff", names={**_NAME, "number": "diff"}), "dashboard": "the timeline shows it"},
-        reads=True,
-    ),
-    Verb(
-        "checkpoints.patch",
-        {"cli": Offer("checkpoint --diff", names={**_NAME, "number": "diff"}), "dashboard": "the timeline shows hunks"},
-        reads=True,
-    ),
-    Verb(
-        "checkpoints.restore",
-        {"cli": Offer("checkpoint --restore", names={**_NAME, "number": "restore"}), "dashboard": "the timeline does it"},
-            ),
-    Verb("checkpoints.rename", {"cli": Offer("checkpoint --rename", names={**_NAME, "number": "rename"}), "dashboard": "the timeline does it"}),
+    Verb("checkpoints.all", {"cli": Offer("checkpoint --list", names=_NAME), "dashboard": "part of checkpoints.timeline"}, reads=True),
+    Verb("checkpoints.start", {"cli": Offer("checkpoint --list", names=_NAME), "dashboard": "part of checkpoints.timeline"}, reads=True),
+    Verb("checkpoints.timeline", {"cli": "--list shows the checkpoints", "dashboard": Offer("timeline")}, reads=True, remote=True),
+    Verb("checkpoints.diff", {"cli": Offer("checkpoint --diff", names={**_NAME, "number": "diff"}), "dashboard": "part of checkpoints.lines"}, reads=True),
+    Verb("checkpoints.lines", {"cli": "--diff prints a patch", "dashboard": Offer("timeline")}, reads=True, remote=True),
+    Verb("checkpoints.patch", {"cli": Offer("checkpoint --diff", names={**_NAME, "number": "diff"}), "dashboard": "part of checkpoints.lines"}, reads=True),
+    Verb("checkpoints.restore", {"cli": Offer("checkpoint --restore", names={**_NAME, "number": "restore"}), "dashboard": Offer("timeline")}, remote=True, refreshes=True),
+    Verb("checkpoints.rename", {"cli": Offer("checkpoint --rename", names={**_NAME, "number": "rename"}), "dashboard": Offer("timeline")}, remote=True),
     Verb("checkpoints.prune", {"cli": "limits apply by themselves", "dashboard": "limits apply by themselves"}),
     # Pull requests.
-    Verb(
-        "pull_requests.open",
-        {"cli": _LANDS, "dashboard": _LANDS},
-    ),
+    Verb("pull_requests.open", {"cli": _LANDS, "dashboard": _LANDS}),
     Verb("pull_requests.of", {"cli": Offer("list", names={"agents": "everywhere"}), "dashboard": _LIVE}, reads=True),
     Verb("pull_requests.refresh", {"cli": _LANDS, "dashboard": _LIVE}),
     Verb(

@@ -313,7 +313,7 @@ class _Train:
         try:
             branches = git.branches(git.discover(Path(agent.project)).git_dir, [agent.branch])
             has_landed = agent.branch in branches and branches[agent.branch].commit == landing.head
-            killed = self._fleet.kill([agent], delete_branch=has_landed)
+            killed = self._fleet.kill([agent], delete_branch=has_landed, why="land")
             self._notes += self._fleet.warnings_after_kill(killed)
         except FleetError as error:
             # The work has landed all the same.

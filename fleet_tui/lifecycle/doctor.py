@@ -381,7 +381,7 @@ def _trash(store: Store, agents: list[Agent], limits: Config) -> Iterator[Findin
         yield Finding(
             "warning",
             f"the trash takes {size >> 20} MB, more than its limit of {limits.trash_mb} MB (fleet.trash_mb)",
-            "worktrees stay for at least a day; to free space now: fleet trash --empty",
+            "unmerged work stays for fleet.trash_days, other worktrees for a day; to free space now: fleet trash empty",
         )
 
 
