@@ -140,7 +140,7 @@ def test_the_palette_has_every_action_with_its_key_on_one_line() -> None:
         await pilot.press("colon")
         await until(pilot, lambda: re.search(r"kill +kill \(twice\), to trash +X ", text_of(app)))
         await pilot.press(*"undo")
-        await until(pilot, lambda: re.search(r"undo +undo the last kill +u ", text_of(app)))
+        await until(pilot, lambda: re.search(r"undo +undo the last kill or landing +u ", text_of(app)))
         await pilot.press("enter")
         await until(pilot, lambda: ("undo", {}) in app.worker.asked)
 
