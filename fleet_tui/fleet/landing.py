@@ -244,8 +244,11 @@ class LandingVerbs:
         settings = self._fleet.checks.settings(agent)
         config = load(Path(agent.project))
         setup = () if config.quick else config.setup_commands
-        command = " &&\n".join([*(f"( {one} )" for one in setup), settings.command])
-        return replace(settings, command=command)
+        if not setup:
+            return settings
+        # On lines of their own: a command may end in a comment, and the check may have several lines.
+        parts = [*(f"(\n{one}\n)" for one in setup), f"{{\n{settings.command}\n}}"]
+        return replace(settings, command=" &&\n".join(parts))
 
 
 def _has_check(config: object) -> bool:

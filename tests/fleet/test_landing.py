@@ -534,11 +534,26 @@ def test_a_check_that_hangs_is_ended_at_its_limit(
 
 
 def test_setup_commands_run_before_the_check(fleet: Fleet, pool: AgentPool, project: Path) -> None:
-    configure('[land]\ncheck = "test -f made"\n[setup]\ncommands = ["touch made"]\n')
     agent = take(pool, {"one.py": "a\n"})
+    configure('[land]\ncheck = "test -f made"\n[setup]\ncommands = ["touch made"]\n')
 
     assert fleet.landing.land([agent]).stopped is None
     assert not (project / "made").exists()
+
+
+def test_a_setup_command_may_end_in_a_comment_and_a_check_have_several_lines(
+    fleet: Fleet, pool: AgentPool
+) -> None:
+    agent = take(pool, {"one.py": "a\n"})
+    configure(
+        '[land]\ncheck = """false\ntrue"""\n[setup]\ncommands = ["true # as on the build machine", "exit 3"]\n'
+    )
+
+    report = stopped(fleet, agent)
+
+    # The lines of a check are those of a shell script, but none of them runs after a setup command that failed.
+    assert report.check is not None
+    assert report.check.exit_code == 3
 
 
 # ── taking it back ──
