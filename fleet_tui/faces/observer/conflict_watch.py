@@ -112,15 +112,17 @@ class ConflictWatch:
             # There, this thread alone and the git processes that it starts; elsewhere the whole worker.
             priority.lower(NICE)
         fleet = self._open_fleet()
+        looks_at = time.monotonic() + BASE_SECONDS
         while True:
-            try:
-                project, agents = self._wanted.get(timeout=BASE_SECONDS if self._reports else None)
-            except queue.Empty:
+            with contextlib.suppress(queue.Empty):
+                left = max(0.0, looks_at - time.monotonic())
+                project, agents = self._wanted.get(timeout=left if self._reports else None)
+                if project:
+                    self.check(fleet, project, agents)
+                self.read_details(fleet)
+            if time.monotonic() >= looks_at:
                 self._base_moved |= set(fleet.conflicts.moved_projects())
-                continue
-            if project:
-                self.check(fleet, project, agents)
-            self.read_details(fleet)
+                looks_at = time.monotonic() + BASE_SECONDS
 
     def check(self, fleet: Fleet, project: str, agents: Sequence[Agent]) -> None:
         began = time.monotonic()
