@@ -64,7 +64,7 @@ def land(
     stops: bool,
     as_json: bool,
 ) -> None:
-    """Bring agents' work onto a branch: commit, merge, check, land, tidy up.
+    """Land agents' work on a branch of the repository.
 
     First shows what will happen. Your worktree is updated only if none of its changed files is touched; otherwise nothing
     happens, and the files are named. The merged result is checked with land.check. Several agents land one after the other, each on
