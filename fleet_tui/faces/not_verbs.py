@@ -58,7 +58,6 @@ DASHBOARD_ALONE: Mapping[str, tuple[str, ...]] = {
         "fold", "unfold", "filter", "zoom", "layout", "pin", "narrower", "wider", "order", "theme", "leader-zoom",
         "leader-side",
     ),
-    "compares two agents, as fleet diff --against does": ("diff-of-two",),
     "reads a pane's past": ("look-back", "look-on", "copy-mode", "leader-copy"),
     "copies what the list shows": ("copy-path", "copy-branch"),
     "gives the terminal to another program": ("shell", "editor", "leader-shell"),

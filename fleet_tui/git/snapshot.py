@@ -24,6 +24,8 @@ from fleet_tui.git.scratch import ScratchObjects, cannot_write
 from fleet_tui.git.untracked import is_readable, readable_new
 
 SECONDS = 300.0
+TRIES = 5
+"""How often the files are read when they change meanwhile."""
 _STATUS = (
     *("status", "--porcelain=v2", "-z", "--branch", "--no-ahead-behind", "--no-renames"),
     *("--untracked-files=all", "--ignore-submodules=dirty"),
@@ -141,17 +143,32 @@ def _snapshot(
             place, *PLAIN, *arguments, variables=variables, stdin=stdin, seconds=seconds, keep_open=keep_open
         )
 
-    status = git(*_STATUS)
-    found = _changes(status, place.work_tree)
-    if is_known and any(path.rpartition("/")[2] == ".gitignore" for path in (*found.gone, *found.changed)):
-        raise _RulesChanged
-    if found.gone:
-        # By force: git refuses to remove a file whose folder is a link by now.
-        git("update-index", "--force-remove", "-z", "--stdin", stdin="\0".join(found.gone) + "\0")
-    if found.changed:
-        # Not `add`: it would look through the whole work tree once more.
-        git("update-index", "--add", "--remove", "-z", "--stdin", stdin="\0".join(found.changed) + "\0")
-    return Snapshot(git("write-tree").strip(), found.left_out, _head(status))
+    def updated() -> tuple[_Changes, str]:
+        status = git(*_STATUS)
+        found = _changes(status, place.work_tree)
+        if is_known and any(
+            path.rpartition("/")[2] == ".gitignore" for path in (*found.gone, *found.changed)
+        ):
+            raise _RulesChanged
+        if found.gone:
+            # By force: git refuses to remove a file whose folder is a link by now.
+            git("update-index", "--force-remove", "-z", "--stdin", stdin="\0".join(found.gone) + "\0")
+        if found.changed:
+            # Not `add`: it would look through the whole work tree once more.
+            git("update-index", "--add", "--remove", "-z", "--stdin", stdin="\0".join(found.changed) + "\0")
+        return found, _head(status)
+
+    for _ in range(TRIES - 1):
+        try:
+            found, head = updated()
+            break
+        except GitFailed as error:
+            # A file has become a folder, or a folder a file, since git has looked.
+            if "Unable to process path" not in error.message:
+                raise
+    else:
+        found, head = updated()
+    return Snapshot(git("write-tree").strip(), found.left_out, head)
 
 
 def _head(status: str) -> str:

@@ -152,7 +152,9 @@ def _repository(project: Path) -> Path:
 def _profiles(folder: Path) -> None:
     place = folder / "config" / "aifleet" / "profiles"
     place.mkdir(parents=True)
-    (place.parent / "config.toml").write_text(f'[agent]\ndefault = "{BATCH[0]}"\n', encoding="utf-8")
+    (place.parent / "config.toml").write_text(
+        f'[agent]\ndefault = "{BATCH[0]}"\n\n[land]\ncheck = "python3 -m unittest -q"\n', encoding="utf-8"
+    )
     for profile, _, _ in (BATCH, *AGENTS):
         script = SCRIPTS / f"{profile}.py"
         text = f'program = "{sys.executable}"\n\n[start]\nargs = ["-u", "{script}"]\n\n[status]\nquiet_is_idle = false\nreports = true\n'
