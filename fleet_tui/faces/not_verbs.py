@@ -23,6 +23,7 @@ PLUMBING: Mapping[str, str] = {
     "checks.run_folder": "a face opens a session with the holder of a check",
     "checks.lock_file": "a face sees whether a check goes on",
     "landing.undo": "part of undo",
+    "landing.settle": "part of undo",
     "landing.last": "part of undo",
     "landing.of": "part of undo",
     "landing.has_moved_on": "part of undo",
