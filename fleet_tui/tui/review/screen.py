@@ -290,13 +290,15 @@ class ReviewScreen(ErrorBoundary, Screen[None]):
         listed = self.file if self.file is not None and self.file.path == file.path else file
         counts = self._counts(listed)
         place = self._place_words()
-        frame.title((*name, *more), (*counts, *place), (name, (*counts, *place)), (name, place), (name, ()))
+        gap: Line = (("  ", ""),) if counts and place else ()
+        facts = (*counts, *gap, *place)
+        frame.title((*name, *more), facts, (name, facts), (name, place), (name, ()))
         frame.foot(self._notice(), ())
 
     def _counts(self, file: ChangedFile) -> Line:
         added: Line = ((f"+{file.added} ", "success"),) if file.added else ()
         removed: Line = ((f"−{file.removed} ", "error"),) if file.removed else ()
-        return (*added, *removed, ("  ", ""))
+        return (*added, *removed)
 
     def _place_words(self) -> Line:
         view = self.view
@@ -333,6 +335,10 @@ class ReviewScreen(ErrorBoundary, Screen[None]):
             footer.show_list(entries, help_key, chip="REVIEW")
             return
         file, unsent = self.file, len(self.model.unsent)
+        if file is None:
+            entries = [FooterKey("=", "compare with another", ("=",)), FooterKey("esc", "back", ("escape",))]
+            footer.show_list(entries, help_key, chip="REVIEW")
+            return
         labels = {
             "send": f"send {counted(unsent, 'comment')}" if unsent else "",
             "split": "unified" if view.is_split else "side by side",
