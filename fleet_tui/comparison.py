@@ -84,6 +84,8 @@ class Ground:
     others: str
     is_better: bool
     """None of the others is better in this."""
+    is_bad: bool = False
+    """It speaks against landing the work: a red check, a conflict."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,8 +13,8 @@ from fleet_tui.work import ChangedFile, CheckRun, Conflict, ConflictingFile
 
 Strategy = Literal["merge", "squash", "rebase", "pr"]
 STRATEGIES: tuple[Strategy, ...] = ("merge", "squash", "rebase", "pr")
-StepKind = Literal["commit", "bring in", "check", "build", "update", "tidy"]
-STEP_KINDS: tuple[StepKind, ...] = ("commit", "bring in", "check", "build", "update", "tidy")
+StepKind = Literal["commit", "bring in", "check", "build", "update", "push", "tidy"]
+STEP_KINDS: tuple[StepKind, ...] = ("commit", "bring in", "check", "build", "update", "push", "tidy")
 StepState = Literal["running", "done", "failed"]
 ObstacleKind = Literal[
     "nothing", "conflict", "in the way", "unfinished", "hook", "check", "moved", "branch", "stopped", "other"
@@ -134,6 +134,8 @@ class LandingPlan:
     """The worktree that has the branch checked out; empty if none has."""
     dirty: tuple[str, ...] = ()
     """Changed files of that worktree, which stay as they are."""
+    pushes_to: str = ""
+    """For a pull request: where the branch goes, and with what the request is opened."""
     tidies: bool = True
     deletes_branch: bool = False
     warnings: tuple[str, ...] = ()
@@ -168,7 +170,7 @@ class LandingReport:
     """The outcome of landing one or several agents, in their order."""
 
     landings: tuple[Landing, ...]
-    """Those that have landed."""
+    """Those that have landed, or whose branches were pushed for a pull request."""
     stopped: LandingObstacle | None = None
     """What stopped the rest; nothing of the agent that it stopped was changed."""
     agent: str = ""

@@ -315,6 +315,22 @@ class Checkpoint:
 
 
 @dataclass(frozen=True, slots=True)
+class Timeline:
+    """An agent's checkpoints with what is shown beside them."""
+
+    agent: str
+    checkpoints: tuple[Checkpoint, ...]
+    """Oldest first; the first is its start, unless the repository has lost that."""
+    now: Diff | None = None
+    """What has changed since the newest; None if the agent has no worktree."""
+    checks: tuple[tuple[int, CheckRun], ...] = ()
+    """The last check of the files of a checkpoint, by its number."""
+    origin: str = ""
+    """The commit that it started from, in words."""
+    kept_days: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class RestoredFiles:
     """A worktree's files after they were brought back to a checkpoint."""
 

@@ -25,6 +25,7 @@ class ScriptedHost:
         self._project = project
         self._bin.mkdir()
         call(project, "clone", "--quiet", "--bare", "--single-branch", ".", str(self.bare))
+        call(project, "config", "remote.origin.url", "https://me:s3cret@github.com/o/n.git")
         call(project, "config", "remote.origin.pushurl", f"file://{self.bare}")
         monkeypatch.setenv("PATH", f"{self._bin}:{os.environ['PATH']}")
 

@@ -285,12 +285,21 @@ def restart(
 @name_argument
 @click.argument("new_name", metavar="NAME")
 @click.option("-p", "--prompt", help="What the new agent should do; - reads it from standard input.")
+@click.option(
+    "--checkpoint",
+    type=click.IntRange(min=0),
+    metavar="N",
+    help="Start from a checkpoint, uncommitted changes included.",
+)
 @own_settings_option
 @json_option
-def fork(branch: str, new_name: str, prompt: str | None, own_settings: bool, as_json: bool) -> None:
+def fork(
+    branch: str, new_name: str, prompt: str | None, checkpoint: int | None, own_settings: bool, as_json: bool
+) -> None:
     """Start another agent with a copy of an agent's conversation.
 
-    It works in a worktree of its own, which starts from the agent's last commit; uncommitted changes are not copied.
+    It works in a worktree of its own, which starts from the agent's last commit; uncommitted changes are not copied,
+    unless they are in the checkpoint that it is to start from.
 
     \b
     Example:
@@ -303,10 +312,17 @@ def fork(branch: str, new_name: str, prompt: str | None, own_settings: bool, as_
         made = trusted_first(
             report.fleet,
             lambda: report.fleet.fork(
-                source, new_name, prompt=text, own_settings=own_settings, on_progress=report.step
+                source,
+                new_name,
+                prompt=text,
+                checkpoint=checkpoint,
+                own_settings=own_settings,
+                on_progress=report.step,
             ),
         )
         report.end(made)
+        if checkpoint is not None:
+            return
         left = report.fleet.worktrees.uncommitted(source)
         problem = report.fleet.worktrees.link_problems([source]).get(source.id)
         if problem:

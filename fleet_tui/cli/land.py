@@ -13,10 +13,13 @@ from fleet_tui.cli.options import json_option, refuse_empty
 from fleet_tui.errors import CheckFailed, FleetError, MergeConflict, Refused, UsageError
 from fleet_tui.faces.landing_plain import landing_report_record, plan_record
 from fleet_tui.faces.landing_wording import conflict_lines, plan_lines, progress_line
+from fleet_tui.faces.wording import request_outcome
 from fleet_tui.landings import STRATEGIES
+from fleet_tui.text import one_line
 
 if TYPE_CHECKING:
     from fleet_tui.fleet import Fleet
+    from fleet_tui.fleet.pull_requests import RequestNews
     from fleet_tui.landings import LandingPlan, LandingProgress, LandingReport
     from fleet_tui.models import Agent
 
@@ -40,6 +43,11 @@ if TYPE_CHECKING:
 @click.option(
     "--give-back", is_flag=True, help="If it conflicts, send the agent a prompt to resolve the conflict."
 )
+@click.option(
+    "--watch",
+    is_flag=True,
+    help="Follow the pull requests: failed checks go to the agent as a prompt, and its fix is pushed.",
+)
 @click.option("--stop", "stops", is_flag=True, help="Stop a running landing after the agent that it is at.")
 @json_option
 def land(
@@ -52,6 +60,7 @@ def land(
     message: str,
     edit: bool,
     give_back: bool,
+    watch: bool,
     stops: bool,
     as_json: bool,
 ) -> None:
@@ -62,24 +71,33 @@ def land(
     top of the last, until one does not merge or is not green. Landed agents are stopped and their worktrees move to the
     trash. fleet undo takes a landing back. The exit code is 14 after a conflict and 15 after a check that did not pass.
 
+    With --strategy pr, each agent's branch is pushed and a pull request opened with gh or glab; agents and worktrees stay. --watch
+    follows pull requests until they are merged, closed or green; without --strategy, it follows those that are open. Stop it with
+    Ctrl+C, and start it again at any time.
+
     \b
     Examples:
       fleet land fix-login
       fleet land login-B --strategy squash -m "Sign session tokens"
       fleet land fix-login flaky-tests --yes
+      fleet land fix-login --strategy pr --watch
+      fleet land fix-login --watch
     """
-    if edit and (message or as_json or len(agents) > 1):
-        raise UsageError("--edit is for one agent, without -m and --json", hint="leave one out")
+    _refuse_together(
+        edit=edit and (bool(message) or as_json or len(agents) > 1), watch=watch and (as_json or dry_run)
+    )
     fleet = refreshed_fleet()
     found = [fleet.find(name) for name in agents]
     if stops:
-        if not fleet.landing.stop_train(found[0]):
-            raise Refused("nothing is being landed in its project", hint="see: fleet list")
-        say("it stops after the agent that it is at")
+        _stop(fleet, found[0])
+        return
+    if watch and not strategy and _have_requests(fleet, found):
+        _watch(fleet, found, into)
         return
     plans = fleet.landing.preview(
         found, strategy=strategy or "", into=into, message=message, check=not no_check
     )
+    _require_requests(plans, watch=watch)
     if dry_run and as_json:
         say_json([plan_record(plan) for plan in plans], indent=2)
         return
@@ -99,10 +117,55 @@ def land(
     )  # fmt: skip
     receipt = _given_back(fleet, report) if give_back else ""
     if as_json:
-        say_json({**landing_report_record(report), "receipt": receipt or None}, indent=2)
+        record = landing_report_record(report, fleet.pull_requests.of(found))
+        say_json({**record, "receipt": receipt or None}, indent=2)
     else:
         _print(fleet, report, plans)
     _raise_stopped(fleet, report, was_given_back=bool(receipt))
+    if watch:
+        _watch(fleet, found, into)
+
+
+def _refuse_together(*, edit: bool, watch: bool) -> None:
+    """Refuse options that exclude each other."""
+    if edit:
+        raise UsageError("--edit is for one agent, without -m and --json", hint="leave one out")
+    if watch:
+        raise UsageError(
+            "--watch goes on and prints for people",
+            hint="leave out --json and --dry-run; see also: fleet list --json",
+        )
+
+
+def _stop(fleet: Fleet, agent: Agent) -> None:
+    if not fleet.landing.stop_train(agent):
+        raise Refused("nothing is being landed in its project", hint="see: fleet list")
+    say("it stops after the agent that it is at")
+
+
+def _require_requests(plans: Sequence[LandingPlan], *, watch: bool) -> None:
+    if watch and any(plan.strategy != "pr" for plan in plans):
+        raise UsageError("--watch follows pull requests, and there is none", hint="add: --strategy pr")
+
+
+def _have_requests(fleet: Fleet, agents: Sequence[Agent]) -> bool:
+    requests = fleet.pull_requests.of(agents)
+    return all(agent.id in requests and requests[agent.id].number for agent in agents)
+
+
+def _watch(fleet: Fleet, agents: Sequence[Agent], into: str) -> None:
+    """Follow pull requests, and print what happens."""
+    names = {agent.id: agent.name for agent in agents}
+
+    def show(news: RequestNews) -> None:
+        say(f"{names[news.request.agent]}  {one_line(news.text)}")
+
+    last = fleet.pull_requests.watch(agents, base=into, on_change=show)
+    red = [names[one.agent] for one in last if one.state == "open" and one.checks == "failed"]
+    if red:
+        raise CheckFailed(
+            f"the checks of {', '.join(red)} are red", hint=f"see: fleet list, fleet logs {red[0]}"
+        )
 
 
 def _show(plans: Sequence[LandingPlan]) -> None:
@@ -116,6 +179,9 @@ def _show(plans: Sequence[LandingPlan]) -> None:
 
 def _question(plans: Sequence[LandingPlan]) -> str:
     what = plans[0].name if len(plans) == 1 else f"these {len(plans)} agents"
+    if plans[0].strategy == "pr":
+        many = "a pull request" if len(plans) == 1 else "pull requests"
+        return f"Push {what} and open {many}{'' if plans[0].check_command else ' without a check'}?"
     return f"Land {what}{'' if plans[0].check_command else ' without a check'}?"
 
 
@@ -148,8 +214,12 @@ def _given_back(fleet: Fleet, report: LandingReport) -> str:
 
 def _print(fleet: Fleet, report: LandingReport, plans: Sequence[LandingPlan]) -> None:
     names = {plan.agent: plan.name for plan in plans}
+    requests = fleet.pull_requests.of(fleet.with_ids([one.agent for one in report.landings]))
     for landing in report.landings:
-        say(f"{names[landing.agent]}  landed on {landing.into} as {landing.new[:10]}")
+        if landing.strategy == "pr":
+            say(f"{names[landing.agent]}  {request_outcome(requests[landing.agent])}")
+        else:
+            say(f"{names[landing.agent]}  landed on {landing.into} as {landing.new[:10]}")
     for note in report.notes:
         say(f"fleet: {note}", err=True)
     if report.conflicts:
@@ -160,7 +230,7 @@ def _print(fleet: Fleet, report: LandingReport, plans: Sequence[LandingPlan]) ->
         say(f"    {line}")
     if report.untried:
         say(f"not landed: {', '.join(names[one] for one in report.untried)}")
-    if report.landings:
+    if any(one.strategy != "pr" for one in report.landings):
         say("fleet undo takes it back", err=True)
 
 

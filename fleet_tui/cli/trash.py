@@ -28,10 +28,13 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from fleet_tui.fleet import Fleet
-    from fleet_tui.models import Agent, TrashItem, TrashReport
+    from fleet_tui.models import Agent
+    from fleet_tui.trashed import TrashItem, TrashReport
 
 NAMED_FILES = 8
 """Files that one line names; the others are counted."""
+ALL_FILES = 1000
+"""Those that `show` names."""
 
 
 @cli.command()
@@ -54,7 +57,11 @@ def undo(agent: str | None, everywhere: bool, only_agent: bool, as_json: bool) -
         raise UsageError("undo got no name", hint="leave the argument out to undo the last kill")
     fleet = refreshed_fleet()
     named = [fleet.landing.find(agent, everywhere=everywhere)] if agent is not None else []
-    restored = fleet.undo(named, everywhere=everywhere, unland=not only_agent)
+    _restore(fleet, named, everywhere=everywhere, unland=not only_agent, as_json=as_json)
+
+
+def _restore(fleet: Fleet, named: Sequence[Agent], *, everywhere: bool, unland: bool, as_json: bool) -> None:
+    restored = fleet.undo(named, everywhere=everywhere, unland=unland)
     if as_json:
         say_json([changed_record(one, note=note) for one, note in restored], indent=2)
         return
@@ -70,8 +77,12 @@ def undo(agent: str | None, everywhere: bool, only_agent: bool, as_json: bool) -
     say(f"to start {again} again: {start}" + (" …" if len(restored) > 5 else ""), err=True)
 
 
-@cli.command()
-@click.option("-a", "--all", "everywhere", is_flag=True, help="Include all projects.")
+everywhere_option = click.option("-a", "--all", "everywhere", is_flag=True, help="Include all projects.")
+force_option = click.option("-f", "--force", is_flag=True, help="Do not ask for confirmation.")
+
+
+@cli.group(invoke_without_command=True)
+@everywhere_option
 @click.option(
     "--empty",
     is_flag=True,
@@ -82,15 +93,25 @@ def undo(agent: str | None, everywhere: bool, only_agent: bool, as_json: bool) -
     is_flag=True,
     help="Delete branches of killed agents that have no commits of their own; undo restores them.",
 )
-@click.option("-f", "--force", is_flag=True, help="Do not ask for confirmation.")
+@force_option
 @json_option
-def trash(everywhere: bool, empty: bool, prune_branches: bool, force: bool, as_json: bool) -> None:
-    """List the worktrees of killed agents, or delete them.
+@click.pass_context
+def trash(
+    context: click.Context, everywhere: bool, empty: bool, prune_branches: bool, force: bool, as_json: bool
+) -> None:
+    """List the worktrees of killed agents, or restore or delete them.
 
     \b
     Example:
-      fleet trash --empty
+      fleet trash show fix-login
     """
+    if context.invoked_subcommand is not None:
+        if everywhere or empty or prune_branches or force or as_json:
+            raise UsageError(
+                "an option of fleet trash stands before its subcommand",
+                hint=f"write it after the word {context.invoked_subcommand}",
+            )
+        return
     fleet = refreshed_fleet()
     done: list[JsonRecord] = []
     try:
@@ -106,6 +127,91 @@ def trash(everywhere: bool, empty: bool, prune_branches: bool, force: bool, as_j
             say_json(done, indent=2)
         raise
     if as_json and (empty or prune_branches):
+        say_json(done, indent=2)
+
+
+@trash.command("list")
+@everywhere_option
+@json_option
+def list_trash(everywhere: bool, as_json: bool) -> None:
+    """List the worktrees of killed agents, like fleet trash.
+
+    \b
+    Example:
+      fleet trash list -a
+    """
+    fleet = refreshed_fleet()
+    agents = fleet.trash.agents(everywhere=everywhere)
+    _list(fleet, agents, everywhere=everywhere, has_branches=True, as_json=as_json)
+
+
+@trash.command("show")
+@click.argument("agent", shell_complete=complete_killed)
+@click.option("-a", "--all", "everywhere", is_flag=True, help="Look in all projects.")
+@json_option
+def show_trashed(agent: str, everywhere: bool, as_json: bool) -> None:
+    """Show what a killed agent's worktree holds, and who moved it to the trash.
+
+    \b
+    Example:
+      fleet trash show fix-login
+    """
+    fleet = refreshed_fleet()
+    [item] = fleet.trash.report([fleet.trash.find(agent, everywhere=everywhere)]).items
+    if as_json:
+        say_json(trash_record(item), indent=2)
+        return
+    for line in item_lines(item, callable_name(fleet, item.agent), now=time.time()):
+        say(line)
+
+
+@trash.command("restore")
+@click.argument("agents", metavar="AGENT...", nargs=-1, required=True, shell_complete=complete_killed)
+@click.option("-a", "--all", "everywhere", is_flag=True, help="Look in all projects.")
+@json_option
+def restore_trashed(agents: tuple[str, ...], everywhere: bool, as_json: bool) -> None:
+    """Restore killed agents; what they have landed stays landed.
+
+    \b
+    Example:
+      fleet trash restore fix-login
+    """
+    fleet = refreshed_fleet()
+    named = [fleet.trash.find(agent, everywhere=everywhere) for agent in agents]
+    _restore(fleet, named, everywhere=everywhere, unland=False, as_json=as_json)
+
+
+@trash.command("empty")
+@click.argument("agents", metavar="[AGENT]...", nargs=-1, shell_complete=complete_killed)
+@everywhere_option
+@force_option
+@json_option
+def empty_trash(agents: tuple[str, ...], everywhere: bool, force: bool, as_json: bool) -> None:
+    """Delete the worktrees of these killed agents, or of all.
+
+    Work is saved under refs/fleet/trash, small ignored files in an archive.
+
+    \b
+    Example:
+      fleet trash empty fix-login
+    """
+    fleet = refreshed_fleet()
+    found = (
+        [fleet.trash.find(agent, everywhere=everywhere) for agent in agents]
+        if agents
+        else fleet.trash.agents(everywhere=everywhere)
+    )
+    done: list[JsonRecord] = []
+    try:
+        if found:
+            _empty(fleet, found, done, force=force, as_json=as_json)
+        elif not as_json:
+            say("The trash is empty")
+    except FleetError:
+        if as_json and done:
+            say_json(done, indent=2)
+        raise
+    if as_json:
         say_json(done, indent=2)
 
 
@@ -171,7 +277,7 @@ def trash_lines(found: TrashReport, archives: Sequence[tuple[Path, float]] = (),
     rows = [
         (
             item.agent.name,
-            f"{age(now - (item.agent.ended_at or now))} ago",
+            _removal(item, now),
             file_size(item.contents.size),
             _departure(item, now),
             item.agent.trash,
@@ -190,6 +296,28 @@ def trash_lines(found: TrashReport, archives: Sequence[tuple[Path, float]] = (),
     return [*text, total, rule, *_over_limit(found)]
 
 
+def item_lines(item: TrashItem, name: str, *, now: float) -> list[str]:
+    """One killed agent, with all that its worktree holds."""
+    from fleet_tui.cli.table import aligned
+
+    agent = item.agent
+    facts = [("killed", _removal(item, now)), ("branch", agent.branch)]
+    if agent.trash:
+        facts += [("worktree", agent.trash), ("size", file_size(item.contents.size))]
+    facts += [("later", _departure(item, now)), ("restore", f"fleet trash restore {name}")]
+    details = _details(item, now, most=ALL_FILES)
+    return [agent.name, *(f"  {line}" for line in (*aligned(facts), *details))]
+
+
+def _removal(item: TrashItem, now: float) -> str:
+    """When a worktree was moved to the trash, by what and by whom, as far as it is recorded."""
+    return (
+        f"{age(now - (item.agent.ended_at or now))} ago"
+        + (f", {item.why}" if item.why else "")
+        + (f" by {item.who}" if item.who else "")
+    )
+
+
 def _departure(item: TrashItem, now: float) -> str:
     if item.contents.saved:
         return "partly deleted"
@@ -202,26 +330,26 @@ def _in(seconds: float) -> str:
     return f"in {age(seconds)}" if seconds > 0 else "next"
 
 
-def _details(item: TrashItem, now: float) -> Iterator[str]:
+def _details(item: TrashItem, now: float, *, most: int = NAMED_FILES) -> Iterator[str]:
     contents = item.contents
     stays = contents.obstacles or not item.agent.trash
     if contents.saved:
         yield f"saved as {contents.saved}; fleet trash --empty deletes the rest"
     if contents.uncommitted:
-        yield f"uncommitted: {_some(contents.uncommitted)}"
+        yield f"uncommitted: {_some(contents.uncommitted, most)}"
     if contents.kept:
         when = "" if stays else f", deleted {_in(item.goes_at - now)}"
-        yield f"ignored{when}: {_some([f'{one.path} {file_size(one.size)}' for one in contents.kept])}"
+        yield f"ignored{when}: {_some([f'{one.path} {file_size(one.size)}' for one in contents.kept], most)}"
     if contents.too_large:
-        too_large = _some([f"{one.path} {file_size(one.size)}" for one in contents.too_large])
+        too_large = _some([f"{one.path} {file_size(one.size)}" for one in contents.too_large], most)
         yield f"ignored and too large to save: {too_large}"
     for text, hint in contents.obstacles:
         yield f"stays: {text}" + (f" ({hint})" if hint else "")
 
 
-def _some(names: Sequence[str]) -> str:
-    left = len(names) - NAMED_FILES
-    return ", ".join(names[:NAMED_FILES]) + (f" and {left} more" if left > 0 else "")
+def _some(names: Sequence[str], most: int) -> str:
+    left = len(names) - most
+    return ", ".join(names[:most]) + (f" and {left} more" if left > 0 else "")
 
 
 def _over_limit(found: TrashReport) -> list[str]:
@@ -229,5 +357,5 @@ def _over_limit(found: TrashReport) -> list[str]:
         return []
     return [
         f"The trash of all projects is over its limit: {file_size(found.size)} of {file_size(found.limit)} (fleet.trash_mb). "
-        "The next create deletes the oldest worktrees; none is deleted on its first day."
+        "The next create deletes the oldest worktrees whose work is merged; none is deleted on its first day."
     ]

@@ -102,7 +102,7 @@ VERBS: tuple[Verb, ...] = (
     Verb("warnings_after_stop", {"cli": Offer("stop", names={"stopped": "patterns"}), "dashboard": Offer("stop")}, reads=True),
     Verb(
         "kill",
-        {"cli": Offer("kill", names={"agents": "patterns batch"}, left_out={"grace": "fleet.stop_grace sets it"}), "dashboard": Offer("kill")},
+        {"cli": Offer("kill", names={"agents": "patterns batch"}, left_out={"grace": "fleet.stop_grace sets it", "why": "it is always: kill"}), "dashboard": Offer("kill")},
         remote=True, refreshes=True, waits=True, then="warnings_after_kill",
     ),
     Verb(
@@ -214,30 +214,27 @@ VERBS: tuple[Verb, ...] = (
     Verb("review.round_text", {"cli": Offer("comments --preview", names=_NAME), "dashboard": Offer("diff")}, reads=True, remote=True),
     Verb("review.send_comments", {"cli": Offer("comments --send", names=_NAME), "dashboard": Offer("diff")}, remote=True),
     # Conflicts.
-    Verb(
-        "conflicts.check",
-        {"cli": Offer("conflicts", names={"agents": "patterns everywhere"}), "dashboard": _LIVE},
-        reads=True,
-    ),
+    Verb("conflicts.check", {"cli": Offer("conflicts", names={"agents": "patterns everywhere"}), "dashboard": _LIVE}, reads=True),
     Verb("conflicts.overlaps", {"cli": "fleet conflicts shows them with the conflicts", "dashboard": _LIVE}, reads=True),
     Verb("conflicts.moved_projects", {"cli": "a command looks once", "dashboard": _LIVE}, reads=True),
     Verb("conflicts.details", {"cli": Offer("conflicts", names={"conflict": "patterns"}), "dashboard": _LIVE}, reads=True),
     # Checks.
     Verb(
         "checks.start",
-        {"cli": Offer("check --detach", names={"agents": "patterns batch"}), "dashboard": "fleet check starts them"},
+        {"cli": Offer("check --detach", names={"agents": "patterns batch"}), "dashboard": Offer("compare")},
+        remote=True,
     ),
-    Verb("checks.runs", {"cli": Offer("check --show", names={"agents": "patterns batch"}), "dashboard": Offer("diff")}, reads=True, remote=True),
-    Verb("checks.cancel", {"cli": Offer("check --cancel", names={"agents": "patterns batch"}), "dashboard": "fleet check --cancel does it"}, waits=True),
-    Verb("checks.output", {"cli": Offer("check --output", names={"agent": "patterns"}), "dashboard": "fleet check --output prints it"}, reads=True),
+    Verb("checks.runs", {"cli": Offer("check --show", names={"agents": "patterns batch"}), "dashboard": Offer("compare diff")}, reads=True, remote=True),
+    Verb("checks.cancel", {"cli": Offer("check --cancel", names={"agents": "patterns batch"}), "dashboard": Offer("compare")}, remote=True, waits=True),
+    Verb("checks.output", {"cli": Offer("check --output", names={"agent": "patterns"}), "dashboard": Offer("compare")}, reads=True, remote=True),
     Verb(
         "checks.wait",
         {"cli": Offer("check", names={"runs": "patterns batch"}, left_out={"seconds": "land.check_minutes limits a check"}), "dashboard": _STATE},
         reads=True,
     ),
     # Comparing.
-    Verb("comparison.of", {"cli": Offer("compare --check --sort", names={"agents": "words wants_checks"}), "dashboard": "fleet compare shows it"}, reads=True),
-    Verb("comparison.keep", {"cli": Offer("compare --keep", names={"winner": "keep", "others": "words"}), "dashboard": "fleet compare --keep does it"}, waits=True),
+    Verb("comparison.of", {"cli": Offer("compare --check --sort", names={"agents": "words wants_checks"}), "dashboard": Offer("compare")}, reads=True, remote=True),
+    Verb("comparison.keep", {"cli": Offer("compare --keep", names={"winner": "keep", "others": "words"}), "dashboard": Offer("compare")}, remote=True, refreshes=True, waits=True, then="warnings_after_kill"),
     # Landing.
     Verb(
         "landing.preview",
@@ -258,37 +255,37 @@ VERBS: tuple[Verb, ...] = (
     Verb("landing.find", {"cli": Offer("undo", names={"name": "agent"}), "dashboard": _CHOSEN}, reads=True),
     Verb("landing.landings", {"cli": "git log shows what has landed", "dashboard": "part of undo"}, reads=True),
     # Checkpoints.
-    Verb(
-        "checkpoints.make",
-        {"cli": Offer("checkpoint", names=_NAME), "dashboard": "the timeline makes one"},
-    ),
+    Verb("checkpoints.make", {"cli": Offer("checkpoint", names=_NAME), "dashboard": Offer("timeline")}, remote=True),
     Verb("checkpoints.make_after_turn", {"cli": "a holder starts it when a turn ends", "dashboard": "as on the command line"}),
-    Verb("checkpoints.all", {"cli": Offer("checkpoint --list", names=_NAME), "dashboard": "the timeline lists them"}, reads=True),
-    Verb("checkpoints.start", {"cli": Offer("checkpoint --list", names=_NAME), "dashboard": "the timeline shows it"}, reads=True),
-    Verb(
-        "checkpoints.diff",
-        {"cli": Offer("checkpoint --diff", names={**_NAME, "number": "diff"}), "dashboard": "the timeline shows it"},
-        reads=True,
-    ),
-    Verb(
-        "checkpoints.patch",
-        {"cli": Offer("checkpoint --diff", names={**_NAME, "number": "diff"}), "dashboard": "the timeline shows hunks"},
-        reads=True,
-    ),
-    Verb(
-        "checkpoints.restore",
-        {"cli": Offer("checkpoint --restore", names={**_NAME, "number": "restore"}), "dashboard": "the timeline does it"},
-            ),
-    Verb("checkpoints.rename", {"cli": Offer("checkpoint --rename", names={**_NAME, "number": "rename"}), "dashboard": "the timeline does it"}),
+    Verb("checkpoints.all", {"cli": Offer("checkpoint --list", names=_NAME), "dashboard": "part of checkpoints.timeline"}, reads=True),
+    Verb("checkpoints.start", {"cli": Offer("checkpoint --list", names=_NAME), "dashboard": "part of checkpoints.timeline"}, reads=True),
+    Verb("checkpoints.timeline", {"cli": "--list shows the checkpoints", "dashboard": Offer("timeline")}, reads=True, remote=True),
+    Verb("checkpoints.diff", {"cli": Offer("checkpoint --diff", names={**_NAME, "number": "diff"}), "dashboard": "part of checkpoints.lines"}, reads=True),
+    Verb("checkpoints.lines", {"cli": "--diff prints a patch", "dashboard": Offer("timeline")}, reads=True, remote=True),
+    Verb("checkpoints.patch", {"cli": Offer("checkpoint --diff", names={**_NAME, "number": "diff"}), "dashboard": "part of checkpoints.lines"}, reads=True),
+    Verb("checkpoints.restore", {"cli": Offer("checkpoint --restore", names={**_NAME, "number": "restore"}), "dashboard": Offer("timeline")}, remote=True, refreshes=True),
+    Verb("checkpoints.rename", {"cli": Offer("checkpoint --rename", names={**_NAME, "number": "rename"}), "dashboard": Offer("timeline")}, remote=True),
     Verb("checkpoints.prune", {"cli": "limits apply by themselves", "dashboard": "limits apply by themselves"}),
     # Pull requests.
-    Verb(
-        "pull_requests.open",
-        {"cli": _LANDS, "dashboard": _LANDS},
-    ),
+    Verb("pull_requests.open", {"cli": _LANDS, "dashboard": _LANDS}),
     Verb("pull_requests.of", {"cli": Offer("list", names={"agents": "everywhere"}), "dashboard": _LIVE}, reads=True),
     Verb("pull_requests.refresh", {"cli": _LANDS, "dashboard": _LIVE}),
-    Verb("pull_requests.watch", {"cli": _LANDS, "dashboard": "it follows open pull requests by itself"}),
+    Verb(
+        "pull_requests.watch",
+        {
+            "cli": Offer(
+                "land --watch",
+                names={"base": "into"},
+                left_out={
+                    "rounds": "land.pr_rounds says it",
+                    "interval": "hosts limit how often they may be asked",
+                    "seconds": "Ctrl+C ends it",
+                },
+            ),
+            "dashboard": "it follows open pull requests by itself",
+        },
+        waits=True,
+    ),
     Verb("pull_requests.merged_elsewhere", {"cli": Offer("doctor", left_out={"agents": "it examines those of the project", "base": "it is the branch that is checked out"}), "dashboard": "fleet doctor shows them"}, reads=True),
     # The trash.
     Verb("trash.agents", {"cli": Offer("trash"), "dashboard": "undo restores the last kill"}, reads=True),
@@ -366,68 +363,6 @@ VERBS: tuple[Verb, ...] = (
     Verb("installation", {"cli": Offer("update"), "dashboard": "fleet update shows it"}, reads=True),
     Verb("newest_version", {"cli": Offer("update --check"), "dashboard": "fleet update --check asks for it"}, reads=True),
 )  # fmt: skip
-
-PLUMBING: Mapping[str, str] = {
-    "prompts.send": "part of prompts.deliver",
-    "prompts.broadcast": "part of prompts.deliver",
-    "prompts.receipts": "part of prompts.queue",
-    "pull_requests.findings": "part of examine",
-    "trash.over_limit": "part of warnings_after_kill",
-    "settings.edit_commands": "names the remedies of settings.validate",
-    "wait_for_setup": "part of commands that start agents; the dashboard's list shows each agent's setup",
-    "refresh": "a command that looks at agents begins with it, and the worker's observer does it all the time",
-    "close": "a face closes its fleet",
-    "checks.command": "part of checks.start",
-    "checks.missing": "a face says why there are no checks",
-    "checks.settings": "part of checks.start",
-    "checks.run_folder": "a face opens a session with the holder of a check",
-    "checks.lock_file": "a face sees whether a check goes on",
-    "landing.undo": "part of undo",
-    "landing.last": "part of undo",
-    "landing.of": "part of undo",
-    "landing.has_moved_on": "part of undo",
-    "current": "a face reads an agent's newest row",
-    "with_ids": "a face that is called with ids finds its agents",
-    "project": "a face compares an agent's project with the one here",
-    "reread_repository": "a face that stays open forgets where HEAD was",
-    "version": "a face polls for changes",
-    "moved_since": "a face sums up what happened while it was away",
-    "is_store_replaced": "a face that stays open opens the new store",
-    "is_disk_full": "a face warns of it",
-    "run_folder": "a face opens a session with a holder",
-    "lock_file": "a face sees whether a holder lives",
-}
-"""Public methods of `Fleet` and its families that serve faces and are no verbs of a user, each with its purpose."""
-
-CLI_ALONE: Mapping[str, str] = {
-    "ui": "opens the dashboard",
-    "open": "is ui or attach",
-    "shell": "gives the terminal to the user's shell, as the dashboard's action does",
-    "help": "shows the help of the other commands",
-    "keys": "prints the dashboard's keys without opening it",
-    "completion": "is about the user's shell",
-}
-"""Commands that are no verb of a fleet, each with the reason."""
-
-DASHBOARD_ALONE: Mapping[str, tuple[str, ...]] = {
-    "moves the selection": (
-        "next", "previous", "next-needing", "previous-needing", "first", "last", "jump", "leader-next", "leader-previous",
-        "leader-down", "leader-up", "leader-jump", "leader-last", "mark",
-    ),
-    "changes what the list or the panes show": (
-        "fold", "unfold", "filter", "zoom", "layout", "pin", "narrower", "wider", "order", "theme", "leader-zoom",
-        "leader-side",
-    ),
-    "compares two agents, as fleet diff --against does": ("diff-of-two",),
-    "reads a pane's past": ("look-back", "look-on", "copy-mode", "leader-copy"),
-    "copies what the list shows": ("copy-path", "copy-branch"),
-    "gives the terminal to another program": ("shell", "editor", "leader-shell"),
-    "switches between the dashboard's modes": ("leave", "leader", "leader-list"),
-    "shows the dashboard's own actions": ("palette", "help", "leader-palette", "leader-help"),
-    "is a setting of the dashboard": ("mute",),
-    "closes the dashboard": ("quit",),
-}  # fmt: skip
-"""Actions that are no verb of a fleet, by the reason."""
 
 REMOTE: Mapping[str, Verb] = {verb.path: verb for verb in VERBS if verb.remote}
 """The verbs that another process may call, by path."""

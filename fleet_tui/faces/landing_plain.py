@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from fleet_tui.faces.plain import JsonRecord, iso_time
 from fleet_tui.landings import LandingObstacle, LandingPlan, LandingReport
-from fleet_tui.work import ChangedFile, ConflictingFile
+from fleet_tui.work import ChangedFile, ConflictingFile, PullRequest
 
 
 def plan_record(plan: LandingPlan) -> JsonRecord:
@@ -50,8 +52,8 @@ def plan_record(plan: LandingPlan) -> JsonRecord:
     }
 
 
-def landing_report_record(report: LandingReport) -> JsonRecord:
-    """What has landed and what stopped the rest, as `fleet land --json` shows it."""
+def landing_report_record(report: LandingReport, requests: Mapping[str, PullRequest]) -> JsonRecord:
+    """What has landed and what stopped the rest, as `fleet land --json` shows it; `requests` are the pull requests by agent."""
     return {
         "landings": [
             {
@@ -63,6 +65,7 @@ def landing_report_record(report: LandingReport) -> JsonRecord:
                 "new": one.new,
                 "head": one.head,
                 "at": iso_time(one.at),
+                "pull_request": requests[one.agent].url if one.strategy == "pr" else None,
             }
             for one in report.landings
         ],

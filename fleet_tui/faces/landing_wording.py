@@ -15,6 +15,7 @@ DOING: dict[StepKind, str] = {
     "check": "checking",
     "build": "making the commit, with your hooks",
     "update": "moving the branch",
+    "push": "pushing for a pull request",
     "tidy": "tidying up",
 }
 DONE: dict[StepKind, str] = {
@@ -23,6 +24,7 @@ DONE: dict[StepKind, str] = {
     "check": "check passed",
     "build": "commit made",
     "update": "branch moved",
+    "push": "pushed",
     "tidy": "tidied up",
 }
 LETTERS = {

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from fleet_tui.fast_dataclasses import dataclass, field
 from fleet_tui.models import Activity, Spending, Usage
-from fleet_tui.work import Conflict, ConflictingFile, PullRequest
+from fleet_tui.work import Checkpoint, Conflict, ConflictingFile, PullRequest
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,3 +58,5 @@ class LiveData:
     """With whom each agent conflicts, in a few cells: C +1."""
     conflict_details: ConflictDetails = ConflictDetails()
     """Of the selected agent."""
+    checkpoints: tuple[str, tuple[Checkpoint, ...]] = ("", ())
+    """The selected agent and its last checkpoints, the newest last."""

@@ -12,7 +12,8 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from fleet_tui.fast_dataclasses import asdict, dataclass
-from fleet_tui.models import Agent, PromptSummary, Receipt, Spending, TrashItem, TrustRequest, Usage
+from fleet_tui.models import Agent, PromptSummary, Receipt, Spending, TrustRequest, Usage
+from fleet_tui.trashed import TrashItem
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -124,6 +125,8 @@ def trash_record(item: TrashItem) -> JsonRecord:
         "uncommitted": list(item.contents.uncommitted),
         "ignored": [{"path": one.path, "size": one.size} for one in item.contents.ignored],
         "obstacles": [{"text": text, "hint": hint} for text, hint in item.contents.obstacles],
+        "moved_by": item.who,
+        "why": item.why,
         "leaves_at": None if item.contents.obstacles else iso_time(item.goes_at),
     }
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from fleet_tui.text import one_line
 from fleet_tui.work import Checkpoint, CheckpointKind
@@ -31,3 +31,17 @@ def checkpoint_title(one: Checkpoint) -> str:
             return f"before {one.restored} was restored"
         case CheckpointKind.RESTORED:
             return f"restored {one.restored}" if one.restored else "restored the start"
+
+
+def left_behind(checkpoints: Sequence[Checkpoint]) -> frozenset[int]:
+    """The checkpoints that did not lead to the newest one, because an earlier one was restored after them."""
+    before: dict[int, int] = {}
+    last = 0
+    for one in checkpoints:
+        before[one.number] = one.restored if one.kind is CheckpointKind.RESTORED else last
+        last = one.number
+    leading = set[int]()
+    while last and last not in leading:
+        leading.add(last)
+        last = before.get(last, 0)
+    return frozenset(one.number for one in checkpoints if one.number and one.number not in leading)

@@ -185,6 +185,14 @@ def request_text(request: PullRequest) -> str:
     return " ".join(filter(None, (request_mark(request)[0], review)))
 
 
+def request_outcome(request: PullRequest) -> str:
+    """What has become of an agent's branch: the request, or how to open one."""
+    if request.state != "pushed":
+        return f"{request_text(request)}  {request.url}"
+    why = f" ({one_line(request.note)})" if request.note else ""
+    return f"pushed; open a pull request at {request.url}{why}" if request.url else f"pushed{why}"
+
+
 def percent(spending: Spending) -> str:
     """How full the context window is; empty when that is unknown."""
     return f"{spending.context:.0f}%" if spending.context is not None else ""

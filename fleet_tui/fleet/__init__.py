@@ -24,6 +24,7 @@ from fleet_tui.fleet.families import FamilyVerbs
 from fleet_tui.lifecycle import reconcile
 from fleet_tui.models import Agent, Batch, Evidence, PromptSummary, Spending, Status
 from fleet_tui.system.identity import here
+from fleet_tui.trashed import TrashReason
 
 if TYPE_CHECKING:
     from fleet_tui.fleet.installation import Installation
@@ -148,10 +149,14 @@ class Fleet(FamilyVerbs):
         new_name: str,
         *,
         prompt: str = "",
+        checkpoint: int | None = None,
         own_settings: bool = False,
         on_progress: OnProgress | None = None,
     ) -> Agent:
-        """Start an agent on a new branch from the last commit of another, with a copy of its conversation."""
+        """Start an agent on a new branch from the last commit of another, with a copy of its conversation.
+
+        With a checkpoint, from that one: its files are in the first commit of the new branch.
+        """
         from fleet_tui.lifecycle import revive
         from fleet_tui.lifecycle.request import AgentRequest
         from fleet_tui.programs import profiles
@@ -162,9 +167,14 @@ class Fleet(FamilyVerbs):
             raise Refused(f"{source.name} belongs to {source.project}", hint="go there")
         check_fork(profiles.load(source.profile))
         conversation = revive.conversation_to_copy(self.store, source, new_name)
+        base = source.branch
+        if checkpoint is not None:
+            from fleet_tui.review import checkpoints
+
+            base = checkpoints.find(self.store, source, checkpoint).commit
         launches = self._launches
         return launches.start(
-            [AgentRequest(new_name, prompt, source.profile, conversation)], launches.single(), base=source.branch,
+            [AgentRequest(new_name, prompt, source.profile, conversation)], launches.single(), base=base,
             own_settings=own_settings, on_progress=on_progress,
         )[0]  # fmt: skip
 
@@ -254,13 +264,18 @@ class Fleet(FamilyVerbs):
         return [left_running(agent, left) for agent in lost if (left := ending.suspects(agent))]
 
     def kill(
-        self, agents: Sequence[Agent], *, delete_branch: bool = False, grace: float | None = None
+        self,
+        agents: Sequence[Agent],
+        *,
+        delete_branch: bool = False,
+        grace: float | None = None,
+        why: TrashReason = "kill",
     ) -> list[KillResult]:
         """Stop these agents and move their worktrees to the trash; `undo` restores them."""
         from fleet_tui.fleet import stop_and_kill
 
         grace = self._grace() if grace is None else grace
-        return stop_and_kill.kill(self, self.store, agents, delete_branch=delete_branch, grace=grace)
+        return stop_and_kill.kill(self, self.store, agents, delete_branch=delete_branch, grace=grace, why=why)
 
     def warnings_after_kill(self, killed: Sequence[KillResult], *, seconds: float = 0.2) -> list[str]:
         """The processes that a kill left running, and that the trash is over its limit if that is known in time."""

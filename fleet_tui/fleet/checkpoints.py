@@ -12,7 +12,8 @@ from fleet_tui.models import Agent
 if TYPE_CHECKING:
     from fleet_tui.config.settings import Config
     from fleet_tui.fleet import Fleet
-    from fleet_tui.work import Checkpoint, Diff, RestoredFiles
+    from fleet_tui.review.checkpoints import CheckpointLimits
+    from fleet_tui.work import Checkpoint, Diff, FileDiff, RestoredFiles, Timeline
 
 NOTE_MOST = 500
 PRUNE_SECONDS = 86_400.0
@@ -74,6 +75,21 @@ class CheckpointVerbs:
         with checkpoints.compared(self._fleet.store, self._fleet.current(agent), number, against) as found:
             return found.patch()
 
+    def lines(
+        self, agent: Agent, number: int, *, against: str = "", most: int = 12
+    ) -> tuple[Diff, tuple[FileDiff, ...]]:
+        """The same as `diff`, with the changed lines of the first files."""
+        from fleet_tui.review import checkpoints
+
+        with checkpoints.compared(self._fleet.store, self._fleet.current(agent), number, against) as found:
+            return found.diff, tuple(found.file_diff(one.path) for one in found.diff.files[:most])
+
+    def timeline(self, agent: Agent) -> Timeline:
+        """An agent's checkpoints, its files now, checks of each state, and how long checkpoints are kept."""
+        from fleet_tui.review import checkpoints
+
+        return checkpoints.timeline(self._fleet.store, self._fleet.current(agent), self._limits())
+
     def restore(self, agent: Agent, number: int, *, force: bool = False) -> RestoredFiles:
         """Bring an agent's files back to a checkpoint, after saving them as they are in another one.
 
@@ -93,9 +109,7 @@ class CheckpointVerbs:
         """Delete the checkpoints of all agents that are over the limits in the settings; returns how many."""
         from fleet_tui.review import checkpoints
 
-        config = self._settings()
-        limits = checkpoints.CheckpointLimits(config.checkpoint_days, config.checkpoint_most)
-        return checkpoints.prune(self._fleet.store, limits, now=time.time())
+        return checkpoints.prune(self._fleet.store, self._limits(), now=time.time())
 
     def _prune_if_due(self) -> None:
         """Once a day."""
@@ -107,6 +121,12 @@ class CheckpointVerbs:
             pass
         stamp.touch(mode=0o600)
         self.prune()
+
+    def _limits(self) -> CheckpointLimits:
+        from fleet_tui.review.checkpoints import CheckpointLimits
+
+        config = self._settings()
+        return CheckpointLimits(config.checkpoint_days, config.checkpoint_most)
 
     def _settings(self) -> Config:
         """The user's own: a project does not decide what is kept of the user's work."""

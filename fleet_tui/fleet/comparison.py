@@ -66,7 +66,7 @@ class ComparisonVerbs:
             raise Refused(
                 f"there is no other agent than {winner.name}", hint="name those to move to the trash"
             )
-        return self._fleet.kill(left)
+        return self._fleet.kill(left, why="compare")
 
     def _batch(self, agents: Sequence[Agent]) -> str:
         """The name of the batch that all of them are of; empty if they are of several."""

@@ -75,7 +75,8 @@ class LandingVerbs:
     ) -> LandingReport:
         """Land agents' work, each checked on top of the last; stops at the first that cannot land.
 
-        Landed agents are stopped, and their worktrees go to the trash, unless `land.tidy` is off.
+        Landed agents are stopped, and their worktrees go to the trash, unless `land.tidy` is off. With the strategy pr
+        nothing is merged here: branches are pushed, requests opened, and agents stay.
         """
         from fleet_tui import git
         from fleet_tui.review import landing_session
@@ -216,7 +217,9 @@ class LandingVerbs:
                 )
             chosen = next(one for one in STRATEGIES if one == strategy)
         command = self._fleet.checks.settings(agent).command if check and _has_check(config) else ""
-        return LandingChoices(chosen, into, message.strip(), command, config.tidies)
+        # The worktree of a pull request stays: its checks may send the agent back to work.
+        tidies = config.tidies and chosen != "pr"
+        return LandingChoices(chosen, into, message.strip(), command, tidies, draft=config.pr_draft)
 
     def _check_settings(self, agent: Agent, choices: LandingChoices) -> CheckSettings | None:
         """How the merged result is checked: the project's setup commands run first, because the scratch worktree is new."""
@@ -310,7 +313,7 @@ class _Train:
         try:
             branches = git.branches(git.discover(Path(agent.project)).git_dir, [agent.branch])
             has_landed = agent.branch in branches and branches[agent.branch].commit == landing.head
-            killed = self._fleet.kill([agent], delete_branch=has_landed)
+            killed = self._fleet.kill([agent], delete_branch=has_landed, why="land")
             self._notes += self._fleet.warnings_after_kill(killed)
         except FleetError as error:
             # The work has landed all the same.

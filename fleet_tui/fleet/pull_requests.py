@@ -131,7 +131,7 @@ class PullRequestVerbs:
         still = self.merged_elsewhere([self._fleet.current(agent)])
         if not still or still[0].has_uncommitted:
             return f"{agent.name} kept: it has changed meanwhile"
-        self._fleet.kill([agent])
+        self._fleet.kill([agent], why="land")
         return f"{agent.name} is in the trash; fleet undo restores it"
 
 

@@ -11,6 +11,7 @@ from fleet_tui.errors import FleetError, StoreUnwritable
 from fleet_tui.models import Agent, Status
 from fleet_tui.store import disk_reserve
 from fleet_tui.system.identity import here
+from fleet_tui.trashed import TrashReason
 
 if TYPE_CHECKING:
     from fleet_tui.fleet import Fleet
@@ -38,7 +39,13 @@ def stop(
 
 
 def kill(
-    fleet: Fleet, store: Store, agents: Sequence[Agent], *, delete_branch: bool, grace: float
+    fleet: Fleet,
+    store: Store,
+    agents: Sequence[Agent],
+    *,
+    delete_branch: bool,
+    grace: float,
+    why: TrashReason,
 ) -> list[KillResult]:
     """End the programs and move the worktrees to the trash; raises the first failure after all were tried."""
     from fleet_tui.lifecycle import trash
@@ -53,7 +60,7 @@ def kill(
     ended = [agent for agent in map(fleet.current, agents) if agent.has_ended]
     for index, agent in enumerate(ended):
         try:
-            moved = trash.to_trash(store, agent, delete_branch=delete_branch, now=now)
+            moved = trash.to_trash(store, agent, delete_branch=delete_branch, now=now, why=why)
         except StoreUnwritable as error:
             # It would fail for the others as well, each after a long wait.
             failures.append(_unfinished(error, ended[index:]))

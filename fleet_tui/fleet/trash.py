@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 from fleet_tui import selection
 from fleet_tui.errors import FleetError, NotFound, Refused
-from fleet_tui.models import Agent, Status, TrashReport
+from fleet_tui.models import Agent, Status
+from fleet_tui.trashed import TrashReport
 
 if TYPE_CHECKING:
     from fleet_tui.config.settings import Config
@@ -119,7 +120,7 @@ class TrashVerbs:
             return ""
         return (
             f"the trash is over its limit of {limits.trash_mb} MB now: "
-            "the oldest leave it after their first day (fleet trash)"
+            "merged work leaves it after its first day, the oldest first (fleet trash)"
         )
 
     def _limits(self) -> Config:

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
         in_the_way,
         operation_in_progress,
         save_checkpoint,
+        subject_of,
         tree_of,
     )
     from fleet_tui.git.conflicts import conflicting_files
@@ -95,6 +96,7 @@ if TYPE_CHECKING:
         PushPlan,
         RemoteAddress,
         push_plan,
+        push_plans,
         remote_counterpart,
         without_credentials,
     )
@@ -114,14 +116,15 @@ if TYPE_CHECKING:
     )
     from fleet_tui.git.rollback import roll_back_add
     from fleet_tui.git.scratch import ScratchObjects, scratch_objects
-    from fleet_tui.git.scratch_worktree import left_scratch, scratch_worktree, sweep_scratch
+    from fleet_tui.git.scratch_worktrees import left_scratch, scratch_worktree, sweep_scratch
     from fleet_tui.git.snapshot import Snapshot, take_snapshot
     from fleet_tui.git.spares import (
+        HeldSpare,
         bring_spare,
         checkout_problem,
         checkout_settings,
-        claim_spare,
         forget_spare_target,
+        hold_spare,
         is_spare_clean,
         is_spare_in_use,
         make_spare,
@@ -129,6 +132,7 @@ if TYPE_CHECKING:
         settle_spare,
         spare_entries,
         spare_target,
+        take_spare,
     )
     from fleet_tui.git.startpoints import start_point, start_points, tree_size
     from fleet_tui.git.trash import RestoredWorktree, from_trash, to_trash
@@ -139,14 +143,20 @@ if TYPE_CHECKING:
         restore_record,
         trashed,
     )
-    from fleet_tui.git.unused_branches import idle_branches, restore_branch, set_branch_aside
+    from fleet_tui.git.unused_branches import (
+        idle_branches,
+        is_on_other_branch,
+        restore_branch,
+        set_branch_aside,
+    )
     from fleet_tui.git.user_settings import user_setting
+    from fleet_tui.git.work_start import work_start
 
 MODULES = {
     "archive": "archive_of archives",
     "branch_to_land_on": "BaseBranch base_branch base_stamp",
     "changes": "ChangeKind DiffStat FileChange diff_stat ignored status",
-    "checkpoints": "BroughtFiles CheckpointCommit bring_files checkpoint_commits drop_checkpoints files_tree head_of in_the_way operation_in_progress save_checkpoint tree_of",
+    "checkpoints": "BroughtFiles CheckpointCommit bring_files checkpoint_commits drop_checkpoints files_tree head_of in_the_way operation_in_progress save_checkpoint subject_of tree_of",
     "conflicts": "conflicting_files",
     "contained": "Containment containment has_own_commits is_between",
     "creation": "WorktreePlan add plan plan_many",
@@ -166,18 +176,22 @@ MODULES = {
     "plain": "GitPlaces place_at place_of run_plain",
     "program": "GitCancelled GitFailed",
     "pushing": "Pushed push",
-    "remotes": "PushPlan RemoteAddress push_plan remote_counterpart without_credentials",
+    "remotes": "PushPlan RemoteAddress push_plan push_plans remote_counterpart without_credentials",
     "repository": "Repository Worktree branch_names branches branches_with discover ensure_repository init moved_to prune repair worktrees",
     "rollback": "roll_back_add",
     "scratch": "ScratchObjects scratch_objects",
-    "scratch_worktree": "left_scratch scratch_worktree sweep_scratch",
+    "scratch_worktrees": "left_scratch scratch_worktree sweep_scratch",
     "snapshot": "Snapshot take_snapshot",
-    "spares": "bring_spare checkout_problem checkout_settings claim_spare forget_spare_target is_spare_clean is_spare_in_use make_spare release_spare settle_spare spare_entries spare_target",
+    "spares": (
+        "HeldSpare bring_spare checkout_problem checkout_settings forget_spare_target hold_spare is_spare_clean "
+        "is_spare_in_use make_spare release_spare settle_spare spare_entries spare_target take_spare"
+    ),
     "startpoints": "start_point start_points tree_size",
     "trash": "RestoredWorktree from_trash to_trash",
     "trash_records": "TrashedWorktree find_trashed place_in_trash restore_record trashed",
-    "unused_branches": "idle_branches restore_branch set_branch_aside",
+    "unused_branches": "idle_branches is_on_other_branch restore_branch set_branch_aside",
     "user_settings": "user_setting",
+    "work_start": "work_start",
 }
 """Where each name is, as type checkers read it above; a test holds the two together."""
 

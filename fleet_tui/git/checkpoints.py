@@ -14,7 +14,7 @@ from pathlib import Path
 
 from fleet_tui.fast_dataclasses import dataclass
 from fleet_tui.git.plain import GitPlaces, plain_output, run_plain
-from fleet_tui.git.program import query
+from fleet_tui.git.program import ask, query
 from fleet_tui.git.rescue import PLAIN
 from fleet_tui.git.scratch import ScratchObjects
 from fleet_tui.git.snapshot import Snapshot, exclusive, snapshot_by
@@ -76,6 +76,12 @@ def head_of(place: GitPlaces) -> str:
 def tree_of(git_dir: Path, commit: str) -> str:
     """The tree of a commit. Raises GitFailed if the repository does not have it."""
     return query(git_dir, "rev-parse", "--verify", "--end-of-options", f"{commit}^{{tree}}").strip()
+
+
+def subject_of(git_dir: Path, commit: str) -> str:
+    """The first line of a commit's message; empty if the repository does not have it."""
+    done = ask(git_dir, "log", "-1", "--no-show-signature", "--format=%s", "--end-of-options", commit)
+    return done.stdout.strip() if done.returncode == 0 else ""
 
 
 def save_checkpoint(

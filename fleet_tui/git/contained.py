@@ -26,19 +26,21 @@ def containment(git_dir: Path, *, start: str, tip: str, target: str) -> Containm
     """
     if not has_own_commits(git_dir, start, tip):
         return ""
-    if ask(git_dir, "merge-base", "--is-ancestor", tip, target).returncode == 0:
-        return "merged"
     fork = ask(git_dir, "merge-base", tip, target).stdout.strip()
-    if not fork:
+    if fork == tip:
+        return "merged"
+    if fork in ("", target):
         return ""
     if _has_all_patches(git_dir, target, tip, fork, {}):
         return "rebased"
-    if _tree(git_dir, tip) == _tree(git_dir, fork):
+    trees = [f"{commit}^{{tree}}" for commit in (tip, fork, target)]
+    of_tip, of_fork, of_target = lines(ask(git_dir, "rev-parse", *trees).stdout)
+    if of_tip == of_fork:
         return ""  # its commits undo each other, and nothing can be found of them
     with scratch_objects(git_dir) as scratch:
-        as_one = _as_one_commit(git_dir, tip, fork, scratch.variables)
-        if _has_all_patches(git_dir, target, as_one, fork, scratch.variables) or _adds_nothing(
-            git_dir, tip, target, scratch.variables
+        as_one = _as_one_commit(git_dir, of_tip, fork, scratch.variables)
+        if _has_all_patches(git_dir, target, as_one, fork, scratch.variables) or (
+            _merged_tree(git_dir, tip, target, scratch.variables) == of_target
         ):
             return "squashed"
     return ""
@@ -63,23 +65,19 @@ def _has_all_patches(git_dir: Path, target: str, tip: str, fork: str, objects: M
     return done.returncode == 0 and bool(marks) and set(marks) == {"-"}
 
 
-def _as_one_commit(git_dir: Path, tip: str, fork: str, objects: Mapping[str, str]) -> str:
-    words = ("commit-tree", f"{tip}^{{tree}}", "-p", fork, "-m", "squashed")
+def _as_one_commit(git_dir: Path, tree: str, fork: str, objects: Mapping[str, str]) -> str:
+    words = ("commit-tree", tree, "-p", fork, "-m", "squashed")
     done = run(git_dir, "--git-dir", str(git_dir), *_IDENTITY, *words, variables=objects)
     if done.returncode:
         raise GitFailed(reason(done))
     return done.stdout.strip()
 
 
-def _adds_nothing(git_dir: Path, tip: str, target: str, objects: Mapping[str, str]) -> bool:
-    """Whether merging would leave the target's files as they are."""
+def _merged_tree(git_dir: Path, tip: str, target: str, objects: Mapping[str, str]) -> str:
+    """What the target would have after a merge; empty if they conflict."""
     try:
         [merged] = merge_pairs(git_dir, [(target, tip)], base=target, objects=objects)
     except GitFailed:
         # Git before 2.39 merges nothing in memory.
-        return False
-    return merged.is_clean and merged.tree == _tree(git_dir, target)
-
-
-def _tree(git_dir: Path, commit: str) -> str:
-    return ask(git_dir, "rev-parse", f"{commit}^{{tree}}").stdout.strip()
+        return ""
+    return merged.tree

@@ -17,7 +17,7 @@ _COUNTED = 100_000
 """How many pairs of objects the line counts are kept of."""
 _counts: dict[tuple[str, str], tuple[int, int, bool]] = {}
 """Lines added and removed between two objects, and whether they are binary: a review is refreshed all the time."""
-_OPTIONS = ("-r", "--no-ext-diff", "--no-textconv", "--find-renames", "-l2000", "--ignore-submodules=none")
+_OPTIONS = ("-r", "--no-ext-diff", "--no-textconv", "--find-renames", "-l1000", "--ignore-submodules=none")
 PATCH_OPTIONS = ("-p", "--full-index", "--no-color")
 LINK = "120000"
 _NAMED = 200

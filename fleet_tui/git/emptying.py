@@ -25,7 +25,7 @@ from fleet_tui.git.trash_records import (
     repository_gone,
     write_record,
 )
-from fleet_tui.models import TrashContents
+from fleet_tui.trashed import TrashContents
 
 
 def trash_contents(item: TrashedWorktree) -> TrashContents:

@@ -16,7 +16,7 @@ from fleet_tui.git.plain import GitPlaces
 from fleet_tui.git.program import lines, run
 from fleet_tui.git.rescue import PLAIN, IndexCopy
 from fleet_tui.git.survey import size_of, survey
-from fleet_tui.models import IgnoredFile, TrashContents
+from fleet_tui.trashed import IgnoredFile, TrashContents
 
 _REMOTE_URL = re.compile(r"(?:https?|ssh|git)://|[\w.-]+@[\w.-]+:")
 """A remote on another machine; a local path may be deleted like any folder."""

@@ -6,7 +6,7 @@ Only reads: configuration and refs, no network. A URL may hold a password, so on
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
@@ -57,20 +57,33 @@ def push_plan(git_dir: Path, branch: str, base: str) -> PushPlan:
     `branch.X.pushRemote` and `remote.pushDefault` say where the branch itself goes. Raises NotFound without a remote, and
     Refused if there are several and nothing says which.
     """
+    return push_plans(git_dir, [branch], base)[branch]
+
+
+def push_plans(git_dir: Path, branches: Sequence[str], base: str) -> dict[str, PushPlan]:
+    """The plans of several branches that go into the same one, with a few calls of git for all of them."""
     settings = _settings(git_dir)
     names = _remote_names(settings)
     base_remote, base_there = _place_of_base(git_dir, base, settings, names)
-    pushed_to = (
-        settings.get(f"branch.{branch}.pushremote") or settings.get("remote.pushdefault") or base_remote
-    )
-    for name in (pushed_to, base_remote):
+    default = settings.get("remote.pushdefault") or base_remote
+    places: dict[str, RemoteAddress] = {}
+
+    def place(name: str, *options: str) -> RemoteAddress:
         if name not in names or not _SAFE_PART.fullmatch(name):
             raise NotFound(f"there is no remote {name!r}", hint="git remote -v lists them")
-    source = address(_url(git_dir, pushed_to, "--push"))
-    if not source.host:
-        source = address(_url(git_dir, pushed_to))  # pushed through a mirror
-    target = address(_url(git_dir, base_remote))
-    return PushPlan(pushed_to, source, base_remote, target, base_there)
+        key = " ".join([name, *options])
+        if key not in places:
+            places[key] = address(_url(git_dir, name, *options))
+        return places[key]
+
+    found = {}
+    for branch in branches:
+        pushed_to = settings.get(f"branch.{branch}.pushremote") or default
+        source = place(pushed_to, "--push")
+        if not source.host:
+            source = place(pushed_to)  # pushed through a mirror
+        found[branch] = PushPlan(pushed_to, source, base_remote, place(base_remote), base_there)
+    return found
 
 
 def remote_counterpart(git_dir: Path, branch: str) -> str:

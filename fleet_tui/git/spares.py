@@ -306,48 +306,70 @@ def _are_close(repo: Repository, old: str, new: str) -> bool:
 # ── using one ──
 
 
-def claim_spare(
+@dataclass(frozen=True, slots=True)
+class HeldSpare:
+    """A spare that was found as it was made, and that nobody else can take until this is closed."""
+
+    path: Path
+    commit: str
+    folder: int
+    """The locked descriptor."""
+
+    def close(self) -> None:
+        os.close(self.folder)
+
+
+def hold_spare(repo: Repository, path: Path, commit: str, fingerprint: str) -> HeldSpare | None:
+    """Check that a spare is as it was made at `commit` with these settings, and hold it; None on any doubt."""
+    with contextlib.ExitStack() as stack:
+        folder = stack.enter_context(_locked(path))
+        entry = _entry(repo.git_dir, path, commit) if folder is not None else None
+        if folder is None or entry is None:
+            return None
+        try:
+            settings = checkout_settings(repo)
+            if settings.problem or settings.fingerprint != fingerprint or not _is_clean(repo, entry, path):
+                return None
+        except (FleetError, OSError):
+            return None
+        return HeldSpare(path, commit, os.dup(folder))
+
+
+def take_spare(
     repo: Repository,
-    path: Path,
-    commit: str,
-    fingerprint: str,
+    held: HeldSpare,
     plan: WorktreePlan,
     *,
     admin_name: str,
     lock_reason: str = "",
     keep_open: Sequence[int] = (),
 ) -> bool:
-    """Turn a spare that was made at `commit` into the planned worktree, with its new branch.
+    """Turn a held spare into the planned worktree, with its new branch.
 
     Returns False on any doubt, and then nothing has the plan's names. If it is killed, `roll_back_add` of the plan
-    removes what it did, and that of the spare the rest.
+    removes what it did, and that of the spare the rest. Git inherits the descriptors in `keep_open`.
     """
+    path = held.path
     if not plan.makes_branch or path.parent.parent != plan.path.parent or os.path.lexists(plan.path):
         return False
-    with _locked(path) as folder:
-        if folder is None:
+    descriptors = [held.folder, *keep_open]
+    try:
+        entry = _entry(repo.git_dir, path, held.commit)
+        if entry is None or os.path.lexists(entry.folder.parent / admin_name):
             return False
-        entry = _entry(repo.git_dir, path, commit)
-        if entry is None or (entry.folder.parent / admin_name).exists():
-            return False
-        settings = checkout_settings(repo)
-        if settings.problem or settings.fingerprint != fingerprint or not _are_close(repo, commit, plan.base):
-            return False
-        held = [folder, *keep_open]
-        try:
-            if not _is_clean(repo, entry, path):
+        if held.commit != plan.base:
+            if not _are_close(repo, held.commit, plan.base):
                 return False
-            if commit != plan.base:
-                _check_out(path, plan.base, held)
-            if not _make_branch(repo, plan, held):
-                return False
-        except GitFailed:
+            _check_out(path, plan.base, descriptors)
+        if not _make_branch(repo, plan, descriptors):
             return False
-        try:
-            _rename(entry, path, plan, admin_name, lock_reason)
-        except (OSError, FleetError):
-            erase(repo.git_dir, plan.path, plan.branch, plan.base)
-            return False
+    except (FleetError, OSError):
+        return False
+    try:
+        _rename(entry, path, plan, admin_name, lock_reason)
+    except (FleetError, OSError):
+        erase(repo.git_dir, plan.path, plan.branch, plan.base)
+        return False
     return True
 
 

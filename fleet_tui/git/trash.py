@@ -72,8 +72,10 @@ def to_trash(
     repo_root: Path | None = None,
     git_dir: Path | None = None,
     mark: str = "",
+    who: str = "",
+    why: str = "",
 ) -> TrashedWorktree:
-    """Move a worktree to the trash folder and free its branch.
+    """Move a worktree to the trash folder and free its branch; the record says who did it and why.
 
     `branch` is the one that the worktree was created for: only that one is ever deleted, whatever HEAD is on now.
     `repo_root` leads to the repository if the folder is gone or its `.git` is damaged.
@@ -97,6 +99,8 @@ def to_trash(
         stamp=stamp,
         has_folder=worktree.is_dir(),
         branch_deleted=delete_branch and bool(on) and branch in ("", on),
+        who=who,
+        why=why,
     )
     if earlier and not earlier.path.exists():
         record_of(earlier.path).unlink()

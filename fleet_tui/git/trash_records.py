@@ -38,6 +38,9 @@ class TrashedWorktree:
     has_folder: bool
     """False if the user had deleted the folder before it was trashed."""
     branch_deleted: bool
+    who: str = ""
+    """Who moved it here; empty if an earlier version did."""
+    why: str = ""
     saved: str = ""
     """The ref that keeps its work once emptying has begun."""
 

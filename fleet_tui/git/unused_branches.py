@@ -35,6 +35,13 @@ def idle_branches(git_dir: Path, names: Iterable[str]) -> list[str]:
     ]
 
 
+def is_on_other_branch(git_dir: Path, commit: str, own: str) -> bool:
+    """Whether a commit is on a branch other than `own`, a tag or a remote."""
+    excluded = [f"--exclude={own}"] if own else []
+    others = [*excluded, "--branches", "--remotes", "--tags"]
+    return not query(git_dir, "rev-list", "--max-count=1", commit, "--not", *others)
+
+
 def set_branch_aside(git_dir: Path, name: str, mark: str) -> str:
     """Move a branch to a ref outside git's branches; return that ref."""
     if name not in idle_branches(git_dir, [name]):

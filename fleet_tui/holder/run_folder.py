@@ -101,6 +101,9 @@ class Killed:
     """killed.json: exists from the kill of an agent until it is undone, so that a lost store can be rebuilt."""
 
     at: float
+    who: str = ""
+    """As `TrashItem.who`."""
+    why: str = ""
 
 
 def write_record(path: Path, record: Any) -> None:

@@ -5,6 +5,7 @@ One file: each check is a few lines, and the list of them in `examine` is the su
 
 from __future__ import annotations
 
+import functools
 import os
 import shutil
 import socket
@@ -65,6 +66,7 @@ def examine(store: Store, project: Path | None) -> list[Finding]:
         *_leftover_processes(agents),
         *_leftover_sockets(),
         *_folders_without_rows(store, agents),
+        *_landings(store, agents),
         *_worktrees(project, agents, settings),
         *_spares(store, project, settings),
         *([] if limits is None else _trash(store, agents, limits)),
@@ -282,6 +284,38 @@ def _worktrees(project: Path | None, agents: list[Agent], settings: Config) -> I
     yield from _unknown_folders(worktrees(settings, project), agents)
 
 
+def _landings(store: Store, agents: list[Agent]) -> Iterator[Finding]:
+    """What killed landings have left: a branch half-way between two commits, and scratch worktrees."""
+    known = store.agents.git_dirs(agents)
+    for git_dir in sorted(set(known.values())):
+        if git.has_note(git_dir):
+            yield Finding(
+                "problem",
+                f"a landing in {git_dir} was interrupted while it moved a branch",
+                "--fix brings files, index and branch to before or after",
+                functools.partial(_heal, git_dir),
+            )
+        for folder in sorted(
+            {Path(agent.worktree).parent for agent in agents if known.get(agent.id) == git_dir}
+        ):
+            if left := git.left_scratch(folder):
+                yield Finding(
+                    "warning",
+                    f"scratch worktrees of interrupted landings: {', '.join(map(str, left))}",
+                    "--fix removes them; they were only made for a check",
+                    functools.partial(_sweep, git_dir, folder),
+                )
+
+
+def _heal(git_dir: Path) -> str:
+    state = git.heal(git_dir)
+    return f"everything is as {state} the landing" if state else "it has ended by itself"
+
+
+def _sweep(git_dir: Path, folder: Path) -> str:
+    return f"removed {', '.join(map(str, git.sweep_scratch(git_dir, folder)))}"
+
+
 def _unknown_folders(folder: Path, agents: list[Agent]) -> Iterator[Finding]:
     ours = {Path(agent.worktree) for agent in agents}
     if folder.is_dir():
@@ -347,7 +381,7 @@ def _trash(store: Store, agents: list[Agent], limits: Config) -> Iterator[Findin
         yield Finding(
             "warning",
             f"the trash takes {size >> 20} MB, more than its limit of {limits.trash_mb} MB (fleet.trash_mb)",
-            "worktrees stay for at least a day; to free space now: fleet trash --empty",
+            "unmerged work stays for fleet.trash_days, other worktrees for a day; to free space now: fleet trash empty",
         )
 
 

@@ -1,8 +1,8 @@
 """Enforce the user's limits on trash, transcripts and the journal.
 
 Launchers call this after their caller has gone on; trash and journal at most once a day. A worktree leaves the trash
-when it is too old, or, after its first day, when the trash is too large, oldest first. Its work is saved under a ref,
-and its ignored files stay in an archive until they are too old as well. Only transcripts of ended agents are removed,
+when it is too old, or, if its work is merged, after its first day when the trash is too large, oldest first. Its work is
+saved under a ref, and its ignored files stay in an archive until they are too old as well. Only transcripts of ended agents are removed,
 oldest first.
 """
 
@@ -21,8 +21,9 @@ from fleet_tui.config.settings import Config
 from fleet_tui.errors import FleetError
 from fleet_tui.holder.transcript import retention
 from fleet_tui.lifecycle import trash
-from fleet_tui.models import Agent, Status, TrashItem, TrashReport
+from fleet_tui.models import Agent, Status
 from fleet_tui.store.database import Store
+from fleet_tui.trashed import TrashItem, TrashReport
 
 DAY = 86_400.0
 JOURNAL_DAYS = 30
@@ -62,15 +63,25 @@ def leaving(agents: Iterable[Agent], config: Config, *, now: float) -> list[Agen
     return begun + too_much(agents, days=config.trash_days, size=config.trash_mb << 20, now=now)
 
 
-def too_much(agents: Iterable[Agent], *, days: float, size: int, now: float) -> list[Agent]:
-    """Trashed worktrees older than `days`, or older than a day and beyond the total `size`; oldest first."""
-    chosen, total = [], 0
-    for agent in sorted(_waiting(agents), key=lambda agent: agent.ended_at or 0.0, reverse=True):
-        total += sum(_sizes(agent.trash))
+def too_much(
+    agents: Iterable[Agent],
+    *,
+    days: float,
+    size: int,
+    now: float,
+) -> list[Agent]:
+    """Trashed worktrees older than `days`, and if the total is more than `size`, merged ones older than a day; oldest
+    first."""
+    waiting = _waiting(agents)
+    sizes = {agent.id: sum(_sizes(agent.trash)) for agent in waiting}
+    total = sum(sizes.values())
+    chosen = []
+    for agent in sorted(waiting, key=lambda agent: agent.ended_at or 0.0):
         age = now - (agent.ended_at or now)
-        if age > days * DAY or (total > size and age > DAY):
+        if age > days * DAY or (total > size and age > DAY and trash.is_merged(agent)):
             chosen.append(agent)
-    return chosen[::-1]
+            total -= sizes[agent.id]
+    return chosen
 
 
 def total_size(agents: Iterable[Agent]) -> int:
@@ -97,7 +108,14 @@ def report(store: Store, shown: list[Agent], config: Config, *, now: float) -> T
     agents = store.agents.all()
     over = {agent.id for agent in leaving(agents, config, now=now)}
     items = [
-        TrashItem(agent, trash.contents(agent), _goes_at(agent, config), agent.id in over) for agent in shown
+        TrashItem(
+            agent,
+            trash.contents(agent),
+            _goes_at(agent, config),
+            agent.id in over,
+            *trash.who_and_why(agent),
+        )
+        for agent in shown
     ]
     return TrashReport(tuple(items), total_size(agents), config.trash_mb << 20)
 

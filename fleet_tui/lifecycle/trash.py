@@ -6,18 +6,25 @@ Nothing is lost: uncommitted work is saved under a ref before a folder is delete
 from __future__ import annotations
 
 import contextlib
+import os
 import time
 from pathlib import Path
 
 from fleet_tui import git, paths
 from fleet_tui.errors import FleetError, NotFound, Refused
 from fleet_tui.fast_dataclasses import dataclass, replace
-from fleet_tui.holder.run_folder import Killed, write_record
+from fleet_tui.holder.run_folder import Killed, read_record, write_record
 from fleet_tui.lifecycle import branches
 from fleet_tui.lifecycle.ending import holding, sweep
 from fleet_tui.lifecycle.worktree_location import followed, mark, waiting
-from fleet_tui.models import Agent, Status, TrashContents
+from fleet_tui.models import Agent, Status
+from fleet_tui.store import row_decoder
 from fleet_tui.store.database import Store
+from fleet_tui.system.identity import user_and_host
+from fleet_tui.trashed import TrashContents, TrashReason
+
+AGENT_VARIABLE = "FLEET_AGENT_ID"
+"""In the environment of an agent's program."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +42,9 @@ class KillResult:
     """Processes that may be left, because the keeper was gone; empty for none."""
 
 
-def to_trash(store: Store, agent: Agent, *, delete_branch: bool, now: float) -> KillResult | None:
+def to_trash(
+    store: Store, agent: Agent, *, delete_branch: bool, now: float, why: TrashReason = "kill"
+) -> KillResult | None:
     """Move the worktree of an ended agent to the trash; None if it is already killed."""
     # Before anything is moved that could not be recorded.
     store.db.refuse_newer()
@@ -43,11 +52,22 @@ def to_trash(store: Store, agent: Agent, *, delete_branch: bool, now: float) -> 
         return (
             None
             if current.status is Status.KILLED
-            else _trashed(store, current, delete_branch=delete_branch, now=now)
+            else _trashed(store, current, delete_branch=delete_branch, removal=Killed(now, _who(store), why))
         )
 
 
-def _trashed(store: Store, agent: Agent, *, delete_branch: bool, now: float) -> KillResult:
+def _who(store: Store) -> str:
+    """Who runs this process: the user, and the agent in whose terminal it runs, if any."""
+    person = row_decoder.storable_text(user_and_host())
+    agent = os.environ.get(AGENT_VARIABLE, "")
+    try:
+        return f"{store.agents.get(agent).name}, an agent of {person}" if agent else person
+    except FleetError:
+        return person
+
+
+def _trashed(store: Store, agent: Agent, *, delete_branch: bool, removal: Killed) -> KillResult:
+    now = removal.at
     worktree, project = Path(agent.worktree), Path(agent.project)
     git_dir = store.agents.git_dirs([agent]).get(agent.id)
     left = sweep(agent)
@@ -55,17 +75,21 @@ def _trashed(store: Store, agent: Agent, *, delete_branch: bool, now: float) -> 
     if not project.exists():
         kept = KillResult(agent, None, "", f"its repository is gone; {worktree} is left as it is")
     elif worktree.exists():
-        kept = _moved(agent, git_dir, delete_branch=delete_branch, now=now)
+        kept = _moved(agent, git_dir, delete_branch=delete_branch, removal=removal)
     elif (before := waiting(agent)) is not None:
         # An interrupted kill has moved it without recording that in the store.
         kept = KillResult(agent, before.path, "" if before.branch_deleted else agent.branch)
     elif (place := followed(agent)) is not None:
         kept = _moved(
-            replace(agent, worktree=str(place)), git_dir, delete_branch=delete_branch, now=now, home=worktree
+            replace(agent, worktree=str(place)),
+            git_dir,
+            delete_branch=delete_branch,
+            removal=removal,
+            home=worktree,
         )
     elif _is_known(project, worktree):
         kept = replace(
-            _moved(agent, git_dir, delete_branch=delete_branch, now=now),
+            _moved(agent, git_dir, delete_branch=delete_branch, removal=removal),
             note="its folder was gone; git's index of it is in the trash",
         )
     else:
@@ -77,7 +101,7 @@ def _trashed(store: Store, agent: Agent, *, delete_branch: bool, now: float) -> 
         )
     # Only the restoration of a lost store needs this record. On a full disk, killing must still work.
     with contextlib.suppress(OSError):
-        write_record(paths.killed(agent.id), Killed(now))
+        write_record(paths.killed(agent.id), removal)
     return replace(kept, left=left)
 
 
@@ -94,19 +118,26 @@ def _is_known(project: Path, worktree: Path) -> bool:
 
 
 def _moved(
-    agent: Agent, git_dir: Path | None = None, *, delete_branch: bool, now: float, home: Path | None = None
+    agent: Agent,
+    git_dir: Path | None = None,
+    *,
+    delete_branch: bool,
+    removal: Killed,
+    home: Path | None = None,
 ) -> KillResult:
     """Move the worktree to the trash; `home` is its original path, if it has been moved."""
     worktree = Path(agent.worktree)
     moved = git.to_trash(
         worktree,
         _trash_for(worktree, home or worktree),
-        stamp=time.strftime("%Y%m%d-%H%M%S", time.gmtime(now)),
+        stamp=time.strftime("%Y%m%d-%H%M%S", time.gmtime(removal.at)),
         delete_branch=delete_branch,
         branch=agent.branch,
         repo_root=Path(agent.project),
         git_dir=git_dir,
         mark=agent.id,
+        who=removal.who,
+        why=removal.why,
     )
     return KillResult(agent, moved.path, "" if moved.branch_deleted else agent.branch)
 
@@ -132,6 +163,32 @@ def contents(agent: Agent) -> TrashContents:
         return git.trash_contents(item)
     except FleetError as error:
         return TrashContents(obstacles=((error.message, error.hint),))
+
+
+def who_and_why(agent: Agent) -> tuple[str, str]:
+    """Who moved a killed agent's worktree to the trash, and what for; both empty if an earlier version did."""
+    killed = read_record(paths.killed(agent.id), Killed)
+    if killed is not None and killed.why:
+        return killed.who, killed.why
+    with contextlib.suppress(FleetError):
+        item = waiting(agent) if agent.trash else None
+        if item is not None:
+            return item.who, item.why
+    return "", ""
+
+
+def is_merged(agent: Agent) -> bool:
+    """Whether all work in a trashed worktree is on another branch, a tag or a remote, so that nothing depends on it."""
+    try:
+        item = waiting(agent)
+        return (
+            item is not None
+            and bool(item.head)
+            and git.is_on_other_branch(item.repo, item.head, agent.branch)
+            and not git.trash_contents(item).uncommitted
+        )
+    except FleetError:
+        return False
 
 
 def is_half_deleted(agent: Agent) -> bool:

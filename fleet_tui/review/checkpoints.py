@@ -14,12 +14,12 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from fleet_tui import git, paths
-from fleet_tui.errors import NotFound, Refused
+from fleet_tui.errors import FleetError, NotFound, Refused
 from fleet_tui.fast_dataclasses import dataclass, replace
 from fleet_tui.models import Agent, ReceiptState, Status
 from fleet_tui.review.diff import OpenDiff, git_dir_of
 from fleet_tui.store.database import Store
-from fleet_tui.work import Checkpoint, CheckpointKind, Diff, RestoredFiles
+from fleet_tui.work import Checkpoint, CheckpointKind, CheckRun, Diff, RestoredFiles, Timeline
 
 BASE, NOW, BEFORE = "base", "now", ""
 """What a checkpoint can be compared with besides others: where the agent started, its files now, the one before it."""
@@ -203,6 +203,30 @@ def start_of(git_dir: Path, agent: Agent) -> Checkpoint | None:
 def start(store: Store, agent: Agent) -> Checkpoint | None:
     git_dir = _repository_of(store, agent)
     return start_of(git_dir, agent) if git_dir is not None else None
+
+
+def timeline(store: Store, agent: Agent, limits: CheckpointLimits) -> Timeline:
+    """All checkpoints of an agent, and how its files differ from the newest now."""
+    first = start(store, agent)
+    found = (*([first] if first else []), *store.checkpoints.of(agent.id))
+    now = None
+    # Without a worktree there is no now; nothing is read from the trash.
+    if found:
+        with contextlib.suppress(FleetError), compared(store, agent, found[-1].number, NOW) as difference:
+            now = difference.diff
+    git_dir = _repository_of(store, agent)
+    subject = git.subject_of(git_dir, agent.base) if git_dir is not None and agent.base else ""
+    return Timeline(
+        agent.id, found, now, _checks(store, found), f"{agent.base[:7]} {subject}".strip(), limits.days
+    )
+
+
+def _checks(store: Store, found: Sequence[Checkpoint]) -> tuple[tuple[int, CheckRun], ...]:
+    """The last check that ran on exactly the files of a checkpoint."""
+    if not found:
+        return ()
+    runs = {one.tree: one for one in store.checks.of([found[0].agent]) if not one.onto and one.ended_at}
+    return tuple((one.number, runs[one.tree]) for one in found if one.tree in runs)
 
 
 def find(store: Store, agent: Agent, number: int) -> Checkpoint:

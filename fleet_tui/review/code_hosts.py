@@ -48,6 +48,15 @@ def program_for(plan: PushPlan) -> GitHub | GitLab | None:
     return None
 
 
+def likely_program(plan: PushPlan) -> str:
+    """What will speak for a host, in words for the user, as far as that is known without asking it."""
+    kind, here = _kind(plan.target.host), [name for name in ("gh", "glab") if program(name)]
+    if plan.target.host and not kind and here:
+        return f"with {' or '.join(here)} if it knows that host"
+    name = {"github": "gh", "gitlab": "glab"}.get(kind, "")
+    return f"with {name}" if name in here else f"by hand: {missing_program(plan)}"
+
+
 def missing_program(plan: PushPlan) -> str:
     """Why no program speaks for a host, in words for the user."""
     if not plan.target.host:

@@ -106,6 +106,11 @@ def _side(
         head = shot.head or agent.base
         start = agent.base if head == agent.base else git.fork_point(git_dir, base, head) or agent.base
         files = tuple(git.changed_files(git_dir, start, shot.tree, objects=scratch.variables))
+        unsaved = {
+            one.path
+            for one in git.changed_files(git_dir, head, shot.tree, counts=False, objects=scratch.variables)
+        }
+        files = tuple(replace(one, is_uncommitted=one.path in unsaved) for one in files)
         named = looked_through(files)
         patch = (
             git.patch(git_dir, start, shot.tree, named, context=0, objects=scratch.variables) if named else ""

@@ -166,8 +166,7 @@ def opened(
             old, label = _files(there, scratch, against.id)[0], against.name
             folders += [there.place.work_tree] if there.place else []
         else:
-            start = git.commit_of(git_dir, against or agent.base)
-            old, label = git.fork_point(git_dir, start, committed) or start, against or agent.base[:10]
+            old, label = _start(git_dir, agent, against, committed)
         files = git.changed_files(git_dir, old, new, counts=counts, objects=scratch.variables)
         unsaved = set()
         if here.place and committed:
@@ -279,6 +278,15 @@ def _files(here: WorkPlace, scratch: git.ScratchObjects, key: str) -> tuple[str,
         return here.commit, here.commit, ()
     now = git.take_snapshot(here.place, scratch, key)
     return now.tree, now.head, now.left_out
+
+
+def _start(git_dir: Path, agent: Agent, against: str, committed: str) -> tuple[str, str]:
+    """The commit that an agent is compared with, and its name: changes that the other side has made are not the agent's."""
+    if not against:
+        found = git.work_start(git_dir, agent.base, committed, agent.branch)
+        return found, found[:10]
+    start = git.commit_of(git_dir, against)
+    return git.fork_point(git_dir, start, committed) or start, against
 
 
 # ── what was compared last ──

@@ -26,7 +26,7 @@ from fleet_tui.landings import (
     StepState,
 )
 from fleet_tui.models import Agent
-from fleet_tui.review import landing_message
+from fleet_tui.review import landing_message, pull_requests
 from fleet_tui.review.landing_plan import LandingChoices, preview
 from fleet_tui.review.landing_target import find_target
 from fleet_tui.store.database import Store
@@ -81,6 +81,8 @@ class LandingRun:
         """Do it. Raises LandingStopped with what stops it."""
         plan = self._plan()
         self._commit(plan)
+        if self._choices.strategy == "pr":
+            return self._request(plan)
         for attempt in range(1, ATTEMPTS + 1):
             commit = self._build()
             landing = self._record(commit)
@@ -130,9 +132,35 @@ class LandingRun:
         if not plan.uncommitted or self._target.place is None:
             return
         with self._step("commit", kind="hook"):
-            head = git.commit_everything(self._target.place, plan.message, without=plan.left_out)
+            message = (
+                landing_message.with_agent(plan.message, self._agent)
+                if plan.strategy == "pr"
+                else plan.message
+            )
+            head = git.commit_everything(self._target.place, message, without=plan.left_out)
         self._target = replace(self._target, head=head)
         self._on_step("commit", "done", head[:10])
+
+    def _request(self, plan: LandingPlan) -> Landing:
+        """Check the work as it would be after a merge, then push it and open a pull request."""
+        with self._step("bring in"):
+            draft = self._draft(signs=False)
+        self._refuse_conflict(draft)
+        self._check(draft.commit)
+        title, _, body = plan.message.partition("\n")
+        with self._step("push"):
+            request = pull_requests.open_request(
+                self._store, self._agent, title, body.strip(), self._target.into, draft=self._choices.draft
+            )
+        self._on_step("push", "done", request.url)
+        target = self._target
+        landing = Landing(
+            names.new_id(os.urandom), self._agent.project, self._agent.id, target.into, "pr",
+            target.tip, target.head, target.head, LandingState.PUSHED, time.time(), plan.message,
+        )  # fmt: skip
+        with self._store.transaction():
+            self._store.landings.add(landing)
+        return landing
 
     def _build(self) -> str:
         """The commit that lands, checked."""

@@ -22,6 +22,8 @@ def message_of(strategy: Strategy, *, has_uncommitted: bool) -> str:
     """What the user's message is the message of; empty if there is nothing to word."""
     if strategy == "squash":
         return "the one commit"
+    if strategy == "pr":
+        return "the pull request"
     if has_uncommitted:
         return "the commit of what is not committed"
     return "the merge commit" if strategy == "merge" else ""
@@ -36,6 +38,8 @@ def default_message(
         return with_agent(merge_message(agent), agent)
     if strategy == "squash":
         return with_agent(_squash_message(target, commits), agent, *_co_authors(target))
+    if strategy == "pr":
+        return _squash_message(target, commits if not has_uncommitted or len(commits) != 1 else ())
     return with_agent(_subject(agent), agent)
 
 

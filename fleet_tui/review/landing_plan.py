@@ -19,7 +19,7 @@ from fleet_tui.landings import (
     Strategy,
 )
 from fleet_tui.models import Agent, Status
-from fleet_tui.review import landing_message
+from fleet_tui.review import landing_message, pull_requests
 from fleet_tui.review.landing_target import LandingTarget, find_target
 from fleet_tui.store.database import Store
 from fleet_tui.work import ChangedFile, Conflict, ConflictingFile
@@ -43,6 +43,8 @@ class LandingChoices:
     check: str = ""
     """The command; empty for none."""
     tidies: bool = True
+    draft: bool = False
+    """Open a pull request as a draft."""
 
 
 def preview(
@@ -71,7 +73,9 @@ def preview(
                 tries_others=others,
             )
             plans.append(planned.plan())
-            tips[key] = planned.result or tips.get(key, target.tip)
+            # Pull requests are independent of each other.
+            if choices.strategy != "pr":
+                tips[key] = planned.result or tips.get(key, target.tip)
     return plans
 
 
@@ -129,10 +133,11 @@ class _Preview:
                     f"the work of {agent.name} changes nothing in {target.into}",
                     f"remove it with: fleet kill {agent.name}",
                 )
-        base = self._base_place()
+        base = self._base_place() if choices.strategy != "pr" else None
+        pushes_to = self._pushes_to() if choices.strategy == "pr" else ""
         stays, touches = self._dirty(base, tree)
         work_tree = base.work_tree if base is not None else target.repo.root
-        hooks = git.present_hooks(git_dir, work_tree, git.BY_HAND.get(choices.strategy, ()))
+        hooks = git.present_hooks(git_dir, work_tree, git.BY_HAND.get(choices.strategy, ("pre-push",)))
         message_of = landing_message.message_of(choices.strategy, has_uncommitted=bool(uncommitted))
         message = choices.message or landing_message.default_message(
             target, choices.strategy, commits, has_uncommitted=bool(uncommitted)
@@ -149,7 +154,7 @@ class _Preview:
             message=message if message_of else "", message_of=message_of, commits=tuple(commits), moved=tuple(moved),
             conflicts=conflicts, give_back=give_back, others=self._others(tree, work), check_command=choices.check,
             hooks=hooks, is_signed=git.is_signed(git_dir), folder=str(base.work_tree) if base else "",
-            dirty=tuple(sorted(stays)), tidies=choices.tidies, deletes_branch=deletes,
+            dirty=tuple(sorted(stays)), pushes_to=pushes_to, tidies=choices.tidies, deletes_branch=deletes,
             warnings=tuple(self._warnings), obstacles=tuple(self._obstacles),
         )  # fmt: skip
         if tree and not self._obstacles:
@@ -157,6 +162,22 @@ class _Preview:
         return replace(
             plan, steps=tuple(steps(plan, touches, is_main=base is not None and base.own == git_dir))
         )
+
+    def _pushes_to(self) -> str:
+        """Where a pull request's branch goes; what is in its way stops the landing."""
+        target, agent = self._target, self._target.agent
+        if target.on != agent.branch:
+            self._stop(
+                "branch",
+                f"{agent.name} is not on its branch, so {agent.branch} does not have its work",
+                f"git switch {agent.branch} in its worktree",
+            )
+        try:
+            found = pull_requests.route(target.git_dir, agent.branch, target.into)
+        except FleetError as error:
+            self._stop("branch", error.message, error.hint)
+            return ""
+        return f"{found}, as a draft" if self._choices.draft else found
 
     def _work(self) -> tuple[tuple[ChangedFile, ...], tuple[str, ...], str]:
         """What is not committed, what is left out, and a commit of everything."""
@@ -322,6 +343,11 @@ def steps(plan: LandingPlan, touches: set[str], *, is_main: bool) -> list[Landin
     if plan.check_command:
         lines = ("in a scratch worktree; red stops here",)
         found.append(LandingStep("check", "Check the result", plan.check_command, lines))
+    if plan.strategy == "pr":
+        ran = (f"{', '.join(plan.hooks)} runs",) if plan.hooks else ()
+        title = f"Push the branch, and open a pull request into {plan.into}"
+        found.append(LandingStep("push", title, plan.pushes_to, ran))
+        return found
     found.append(_build_step(plan))
     found.append(_update_step(plan, touches, is_main=is_main))
     if plan.tidies:
@@ -338,8 +364,7 @@ def _build_step(plan: LandingPlan) -> LandingStep:
         "merge": f"Merge commit on {plan.into}",
         "squash": f"One commit on {plan.into}",
         "rebase": f"{count} {'commit' if count == 1 else 'commits'} on {plan.into}",
-        "pr": f"Pull request into {plan.into}",
-    }[plan.strategy]
+    }.get(plan.strategy, "")
     notes = [*(["signed"] if plan.is_signed else []), *(["hooks run"] if plan.hooks else [])]
     return LandingStep("build", title, ", ".join(notes), (", ".join(plan.hooks),) if plan.hooks else ())
 

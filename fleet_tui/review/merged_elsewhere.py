@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
 from fleet_tui import git
 from fleet_tui.errors import FleetError
 from fleet_tui.models import Agent
-from fleet_tui.review.pull_requests import base_branch
 from fleet_tui.store.database import Store
-from fleet_tui.work import MergedBranch
+from fleet_tui.work import MergedBranch, PullRequest
 
 
 def merged_elsewhere(store: Store, agents: Sequence[Agent], base: str = "") -> list[MergedBranch]:
@@ -21,38 +20,52 @@ def merged_elsewhere(store: Store, agents: Sequence[Agent], base: str = "") -> l
     """
     requests = store.pull_requests.all()
     git_dirs = store.agents.git_dirs(agents)
+    targets: dict[str, _Targets] = {}
     found = []
     for agent in agents:
         # A repository or a branch that is gone says nothing.
         with suppress(FleetError, KeyError):
             git_dir = git_dirs[agent.id]
-            tip = git.commit_of(git_dir, f"refs/heads/{agent.branch}")
-            request = requests.get(agent.id)
-            if request is not None and request.state == "merged" and request.head == tip:
-                found.append(_merged(agent, git_dir, f"#{request.number}", "merged"))
-                continue
-            for name, target in _targets(git_dir, agent, base):
-                how = git.containment(git_dir, start=agent.base, tip=tip, target=target)
-                if how:
-                    found.append(_merged(agent, git_dir, name, how))
-                    break
+            if agent.project not in targets:
+                targets[agent.project] = _targets(git_dir, agent, base)
+            one = _looked_at(agent, git_dir, requests.get(agent.id), targets[agent.project])
+            found += [one] if one is not None else []
     return found
+
+
+_Targets = Sequence[tuple[str, str]]
+
+
+def _looked_at(
+    agent: Agent, git_dir: Path, request: PullRequest | None, targets: _Targets
+) -> MergedBranch | None:
+    tip = git.commit_of(git_dir, f"refs/heads/{agent.branch}")
+    if tip == agent.base:
+        return None
+    if request is not None and request.state == "merged" and request.head == tip:
+        return _merged(agent, git_dir, f"#{request.number}", "merged")
+    for name, target in targets:
+        how = git.containment(git_dir, start=agent.base, tip=tip, target=target)
+        if how and name != agent.branch:
+            return _merged(agent, git_dir, name, how)
+    return None
 
 
 def _merged(agent: Agent, git_dir: Path, into: str, how: git.Containment) -> MergedBranch:
     return MergedBranch(agent.id, into, how or "merged", _has_uncommitted(agent, git_dir))
 
 
-def _targets(git_dir: Path, agent: Agent, base: str) -> Iterator[tuple[str, str]]:
-    """The base branch and its counterpart on the remote, by name, each with its commit."""
-    name = base_branch(agent, base)
-    local = git.commit_of(git_dir, name)
-    yield name, local
+def _targets(git_dir: Path, agent: Agent, base: str) -> _Targets:
+    """The base branch of an agent's project and its counterpart on the remote, by name, each with its commit."""
+    name = base or git.discover(Path(agent.project)).head_branch
+    if not name:
+        return ()
+    found = [(name, git.commit_of(git_dir, name))]
     counterpart = git.remote_counterpart(git_dir, name)
     if counterpart:
         remote = git.commit_of(git_dir, counterpart)
-        if remote != local:
-            yield counterpart.removeprefix("refs/remotes/"), remote
+        found += [(counterpart.removeprefix("refs/remotes/"), remote)] if remote != found[0][1] else []
+    return found
 
 
 def _has_uncommitted(agent: Agent, git_dir: Path) -> bool:

@@ -45,6 +45,13 @@ def base_branch(agent: Agent, base: str = "") -> str:
     return found
 
 
+def route(git_dir: Path, branch: str, base: str) -> str:
+    """Where a branch would be pushed, and with what a request would be opened; without asking the host."""
+    plan = code_hosts.with_real_hosts(git.push_plan(git_dir, branch, base))
+    place = f" ({plan.target.host}/{plan.target.path})" if plan.target.host else ""
+    return f"to {plan.remote}{place}, {code_hosts.likely_program(plan)}"
+
+
 def open_request(store: Store, agent: Agent, title: str, body: str, base: str, *, draft: bool) -> PullRequest:
     """Push an agent's branch and open a request for it, or find the open one.
 
@@ -125,14 +132,17 @@ class _Group:
 def _by_repository(store: Store, agents: Sequence[Agent], base: str) -> Iterator[_Group]:
     git_dirs = store.agents.git_dirs(agents)
     groups: dict[tuple[Path, git.PushPlan], list[Agent]] = {}
-    for agent in agents:
+    for project in dict.fromkeys(agent.project for agent in agents):
+        members = [agent for agent in agents if agent.project == project and agent.id in git_dirs]
         # A repository that is gone, or has no remote, has no requests.
-        with suppress(FleetError):
-            git_dir = git_dirs[agent.id]
-            plan = git.push_plan(git_dir, agent.branch, base_branch(agent, base))
-            groups.setdefault((git_dir, plan), []).append(agent)
-    for (git_dir, plan), members in groups.items():
-        yield _Group(git_dir, code_hosts.with_real_hosts(plan), tuple(members))
+        with suppress(FleetError, IndexError):
+            git_dir = git_dirs[members[0].id]
+            into = base or git.discover(Path(project)).head_branch
+            plans = git.push_plans(git_dir, [agent.branch for agent in members], into)
+            for agent in members:
+                groups.setdefault((git_dir, plans[agent.branch]), []).append(agent)
+    for (git_dir, plan), some in groups.items():
+        yield _Group(git_dir, code_hosts.with_real_hosts(plan), tuple(some))
 
 
 def _look_at(group: _Group, known: Mapping[str, PullRequest]) -> dict[str, SeenRequest]:

@@ -180,7 +180,7 @@ class Radar:
         except FleetError as error:
             return error
         except OSError as error:
-            return FleetError(error.strerror or str(error))
+            return FleetError(error.strerror or str(error), hint="check space and permissions")
 
     def _compare(
         self,

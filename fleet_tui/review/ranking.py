@@ -159,20 +159,30 @@ def grounds(one: ComparedAgent, agents: Sequence[ComparedAgent], base: str) -> t
 
 
 def _check_ground(one: ComparedAgent, others: Sequence[ComparedAgent]) -> Ground:
-    mine = _VERDICTS.index(one.verdict)
-    same = [other.label for other in others if _VERDICTS.index(other.verdict) == mine]
-    better = [other.label for other in others if _VERDICTS.index(other.verdict) < mine]
-    worse = [other.label for other in others if _VERDICTS.index(other.verdict) > mine]
-    words = _against(same=same, better=better, worse=worse)
+    words = []
+    for verdict in _VERDICTS:
+        labels = [other.label for other in others if other.verdict == verdict]
+        if labels:
+            words.append(_of_others(one.verdict, verdict, labels))
     summary = one.check.summary if one.check is not None and one.verdict == "green" else ""
-    return Ground(summary or _check_words(one), words, is_better=not better and one.verdict == "green")
+    return Ground(
+        summary or _check_words(one),
+        ", ".join(words),
+        is_better=one.verdict == "green",
+        is_bad=one.verdict == "red",
+    )
 
 
-def _against(*, same: Sequence[str], better: Sequence[str], worse: Sequence[str]) -> str:
-    parts = [f"the same as {_joined(same)}"] if same else []
-    parts += [f"better than {_joined(worse)}"] if worse else []
-    parts += [f"worse than {_joined(better)}"] if better else []
-    return ", ".join(parts)
+def _of_others(mine: str, theirs: str, labels: Sequence[str]) -> str:
+    """How the checks of others went, in comparison to one's own."""
+    who = _joined(labels)
+    if mine == theirs:
+        return f"the same as {who}"
+    if theirs == "unknown":
+        return f"not known of {who}"
+    if mine == "green":
+        return f"better than {who}"
+    return f"{who} {_verb(labels, 'passes', 'pass') if theirs == 'green' else _verb(labels, 'fails', 'fail')}"
 
 
 def _conflict_ground(one: ComparedAgent, others: Sequence[ComparedAgent], base: str) -> Ground:
@@ -180,7 +190,7 @@ def _conflict_ground(one: ComparedAgent, others: Sequence[ComparedAgent], base: 
     if one.base_conflicts:
         clean = [other.label for other in others if not other.base_conflicts]
         words = f"{_joined(clean)} {_verb(clean, 'merges', 'merge')} clean" if clean else "so do all others"
-        return Ground(_conflict_words(one, base), words, is_better=False)
+        return Ground(_conflict_words(one, base), words, is_better=False, is_bad=True)
     words = "; ".join(
         f"{other.label} conflicts in {_named(other.base_conflicts)}" for other in conflicting[:2]
     )
@@ -196,8 +206,9 @@ def _size_ground(one: ComparedAgent, others: Sequence[ComparedAgent]) -> Ground:
         same = [other.label for other in others if other.size == one.size]
         return Ground(fact, f"as small as {_joined(same)}" if same else "the smallest", is_better=True)
     least = min(smaller, key=lambda other: other.size)
-    more = f"{_joined([other.label for other in smaller])} {_verb(smaller, 'is', 'are')} smaller"
-    return Ground(fact, f"{more}, {least.label} with {least.size}", is_better=False)
+    if len(smaller) == 1:
+        return Ground(fact, f"{least.label} is smaller: {least.size}", is_better=False)
+    return Ground(fact, f"{_joined([other.label for other in smaller])} are smaller", is_better=False)
 
 
 def _tests_ground(one: ComparedAgent, others: Sequence[ComparedAgent]) -> Ground:

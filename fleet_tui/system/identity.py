@@ -47,5 +47,16 @@ def here() -> str:
     return f"{machine_id()}/{pid_namespace()}"
 
 
+def user_and_host() -> str:
+    """`user@host`, for people; the number of a user without a name."""
+    import pwd
+
+    try:
+        name = pwd.getpwuid(os.getuid()).pw_name
+    except KeyError:
+        name = str(os.getuid())
+    return f"{name}@{os.uname().nodename}"
+
+
 def _line(path: str) -> str:
     return content(path).decode("ascii", "replace").strip()

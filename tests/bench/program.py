@@ -18,6 +18,7 @@ from tests.bench import (
     latency,
     listing,
     memory,
+    reviewing,
     starting,
     throughput,
     usage,
@@ -36,6 +37,7 @@ MEASURES: dict[str, Measure] = {
     "dashboard": dashboard.measure,
     "memory": memory.measure,
     "usage": usage.measure,
+    "reviewing": reviewing.measure,
     "faults": faults.measure,
     "ai-fleet": ai_fleet.measure,
 }

@@ -17,6 +17,7 @@ from fleet_tui import paths
 from fleet_tui.cli.group import cli as group
 from fleet_tui.fleet import Fleet
 from fleet_tui.permissions.decision_log import LoggedDecision
+from fleet_tui.system.identity import user_and_host
 from fleet_tui.work import PullRequest
 from tests.agent_pool import AgentPool, fleet, module_pool, pool
 from tests.cli.commands import Cli, all_commands, cli
@@ -171,7 +172,8 @@ def test_every_command_has_json_and_a_section_or_a_reason() -> None:
 
 
 AGENT_COMMANDS = (
-    "list", "status", "wait", "path", "rename", "move", "restart", "create", "fanout", "multi", "stop", "revive", "fork", "kill", "undo", "trash", "trash --empty",
+    "list", "status", "wait", "path", "rename", "move", "restart", "create", "fanout", "multi", "stop", "revive", "fork", "kill", "undo", "trash", "trash list", "trash show",
+    "trash restore", "trash empty", "trash --empty",
     "trash --prune-branches", "compare --keep",
 )  # fmt: skip
 TALK_COMMANDS = (
@@ -235,13 +237,18 @@ def test_commands_that_change_agents_print_agents(
     [killed] = ask("kill", "-f", "js-m")
     assert (killed["status"], killed["is_branch_kept"], bool(killed["trash"])) == ("killed", True, True)
     assert [one["name"] for one in ask("trash")] == ["js-m"]
+    assert ask("trash", "list", of="trash list")[0]["why"] == "kill"
+    assert ask("trash", "show", "js-m", of="trash show")["moved_by"] == user_and_host()
     assert [one["name"] for one in ask("undo")] == ["js-m"]
+    ask("kill", "-f", "js-m")
+    assert [one["name"] for one in ask("trash", "restore", "js-m", of="trash restore")] == ["js-m"]
     ask("kill", "-f", "js-m")
     [pruned] = ask("trash", "--prune-branches", "-f", of="trash --prune-branches")
     assert pruned["saved_as"].startswith("refs/fleet/")
     [emptied] = ask("trash", "--empty", "-f", of="trash --empty")
     assert emptied["name"] == "js-m"
     assert ask("trash", "--empty", of="trash --empty") == []
+    assert ask("trash", "empty", of="trash empty") == []
     [left] = ask("compare", "js-A", "js-B", "--keep", "js-A", "-f", of="compare --keep")
     assert left["name"] == "js-B"
     ask("kill", "-f", "js-*")

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from fleet_tui.cli.trash import trash_lines
-from fleet_tui.models import Agent, IgnoredFile, Status, TrashContents, TrashItem, TrashReport
+from fleet_tui.models import Agent, Status
+from fleet_tui.trashed import IgnoredFile, TrashContents, TrashItem, TrashReport
 from tests.faces.sample_agent import NOW, ONE
 
 pytestmark = pytest.mark.pure
@@ -59,7 +60,7 @@ def test_the_trash_shows_its_contents_and_what_keeps_them_there() -> None:
         "1 in the trash (fleet undo restores the last kill, fleet undo AGENT only that agent)",
         "Deleted worktrees are saved under refs/fleet/trash, without ignored files.",
         "The trash of all projects is over its limit: 6.0G of 5.0G (fleet.trash_mb). "
-        "The next create deletes the oldest worktrees; none is deleted on its first day.",
+        "The next create deletes the oldest worktrees whose work is merged; none is deleted on its first day.",
     ]
     free = TrashReport((in_trash(killed, replace(contents, obstacles=())),), 0, 1)
     assert "    ignored, deleted in 13d: .env 9B, build/ 4K" in trash_lines(free, now=NOW)

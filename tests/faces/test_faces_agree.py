@@ -19,7 +19,8 @@ import fleet_tui
 from fleet_tui.cli import group
 from fleet_tui.errors import FleetError, NotFound, TimedOut
 from fleet_tui.faces import calls
-from fleet_tui.faces.calls import CLI_ALONE, DASHBOARD_ALONE, PLUMBING, REMOTE, VERBS, Offer, Verb
+from fleet_tui.faces.calls import REMOTE, VERBS, Offer, Verb
+from fleet_tui.faces.not_verbs import CLI_ALONE, DASHBOARD_ALONE, PLUMBING
 from fleet_tui.fleet import Fleet
 from fleet_tui.models import Agent
 from fleet_tui.system.usage import Sampler

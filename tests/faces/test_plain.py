@@ -8,8 +8,9 @@ from dataclasses import replace
 import pytest
 
 from fleet_tui.faces.plain import AgentDetails, agent_record, trash_record
-from fleet_tui.models import IgnoredFile, Status, TrashContents, TrashItem
+from fleet_tui.models import Status
 from fleet_tui.text import to_json
+from fleet_tui.trashed import IgnoredFile, TrashContents, TrashItem
 from tests.faces.sample_agent import BUSY, NOW, ONE, SPENT
 
 pytestmark = pytest.mark.pure

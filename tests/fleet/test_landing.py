@@ -33,7 +33,11 @@ def on_main(project: Path) -> None:
 
 def take(pool: AgentPool, files: Mapping[str, str] = {}, *, message: str = "", on: str = "main") -> Agent:
     """An agent that starts from main as it is now, and has committed these files."""
+    project, now = pool.project, tip(pool.project)
+    # The pool starts several agents at once, and each test moves main: all start from its first commit.
+    call(project, "update-ref", "refs/heads/main", call(project, "rev-list", "--max-parents=0", "main"))
     agent = pool.take()
+    call(project, "update-ref", "refs/heads/main", now)
     call(Path(agent.worktree), "reset", "-q", "--hard", on)
     if files:
         commit(Path(agent.worktree), dict(files), message or f"Work of {agent.name}")

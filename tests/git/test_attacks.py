@@ -80,6 +80,22 @@ def look_at(place: git.GitPlaces) -> None:
     git.diff_stat(place, "main")
     changes._with_git(place, "main")
     attempt(git.diff_stat, place, traps.NO_OBJECT)
+    review(place)
+
+
+def review(place: git.GitPlaces) -> None:
+    """Everything that a review of a worktree does with git."""
+    with git.scratch_objects(place.git_dir) as scratch:
+        found = git.take_snapshot(place, scratch, "key")
+        start = git.work_start(place.git_dir, found.head, found.head, "side")
+        sides = (place.git_dir, start, found.tree)
+        files = git.changed_files(*sides, objects=scratch.variables)
+        for file in files:
+            git.file_diff(*sides, file, context=-1, objects=scratch.variables)
+            git.file_text(place.git_dir, found.tree, file.path, objects=scratch.variables)
+            git.blob_text(place.git_dir, file.new_blob, limit=100, objects=scratch.variables)
+        assert bool(git.patch(*sides, objects=scratch.variables)) == bool(files)
+        assert bool(git.stat_text(*sides, width=80, objects=scratch.variables)) == bool(files)
 
 
 def attempt(look: Callable[..., object], *arguments: object, **options: object) -> None:

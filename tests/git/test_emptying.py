@@ -19,7 +19,7 @@ from pathlib import Path
 
 import pytest
 
-from fleet_tui import git, models
+from fleet_tui import git, trashed
 from fleet_tui.errors import FleetError, Refused
 from fleet_tui.git import survey
 from tests.git import repositories
@@ -137,12 +137,12 @@ def test_what_is_too_large_to_keep_is_named_before_it_goes(place: Path) -> None:
     (place / "key.secret").write_text("password\n")
     (place / "build").mkdir()
     with (place / "build" / "huge").open("wb") as file:
-        file.truncate(models.KEPT_IGNORED)
+        file.truncate(trashed.KEPT_IGNORED)
     item = discard(place)
 
     found = git.trash_contents(item)
     assert [(one.path, one.size) for one in found.kept] == [("key.secret", 9)]
-    assert [(one.path, one.size) for one in found.too_large] == [("build/", models.KEPT_IGNORED)]
+    assert [(one.path, one.size) for one in found.too_large] == [("build/", trashed.KEPT_IGNORED)]
     git.empty_trashed(item)
 
     assert packed(item) == {"key.secret": b"password\n"}
@@ -160,7 +160,7 @@ def test_many_small_files_count_by_what_they_take_in_the_archive(place: Path) ->
         ("key.secret", 9, 1024),
         ("build/", 30, 512 + 30 * 1024),
     ]
-    many = models.TrashContents(ignored=(models.IgnoredFile("many/", 60_000, 60_000 * 1024),))
+    many = trashed.TrashContents(ignored=(trashed.IgnoredFile("many/", 60_000, 60_000 * 1024),))
     assert many.too_large == many.ignored
 
 
@@ -327,7 +327,7 @@ def test_contents_name_uncommitted_files_and_change_nothing(place: Path) -> None
     found = git.trash_contents(item)
 
     assert found.uncommitted == ("a.txt", "c.txt", "new")
-    assert found.ignored == (models.IgnoredFile("key.secret", 9, packed=1024),)
+    assert found.ignored == (trashed.IgnoredFile("key.secret", 9, packed=1024),)
     assert found.obstacles == ()
     assert found.size >= 9
     assert call(item.path, "ls-files", "-v", "--stage") == before

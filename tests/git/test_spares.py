@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import subprocess
 import sys
 from collections.abc import Callable
@@ -39,15 +40,12 @@ class Spare:
 
     def claim(self, plan: git.WorktreePlan | None = None) -> bool:
         plan = self.plan() if plan is None else plan
-        return git.claim_spare(
-            git.discover(self.repo),
-            self.path,
-            self.commit,
-            self.fingerprint,
-            plan,
-            admin_name=plan.path.name,
-            lock_reason="fleet agent fix",
-        )
+        found = git.discover(self.repo)
+        held = git.hold_spare(found, self.path, self.commit, self.fingerprint)
+        if held is None:
+            return False
+        with contextlib.closing(held):
+            return git.take_spare(found, held, plan, admin_name=plan.path.name, lock_reason="fleet agent fix")
 
     @property
     def entry(self) -> Path:
@@ -313,7 +311,8 @@ if fingerprint == "make":
 else:
     plan = git.WorktreePlan("fix", found.head, Path(place), True)
     sys.addaudithook(count)
-    assert git.claim_spare(found, Path(path), base, fingerprint, plan, admin_name=plan.path.name, lock_reason="x")
+    held = git.hold_spare(found, Path(path), base, fingerprint)
+    assert held and git.take_spare(found, held, plan, admin_name=plan.path.name, lock_reason="x")
 """
 
 

@@ -16,6 +16,7 @@ import pytest
 from fleet_tui import paths
 from fleet_tui.fleet import Fleet
 from fleet_tui.git import to_trash
+from fleet_tui.git.landing_note import MARK, LandingNote, write_note
 from fleet_tui.models import Status
 from tests.cli.commands import Cli, cli, configure, eventually, prints, project, traces
 from tests.conftest import git
@@ -314,3 +315,32 @@ def test_the_folder_of_an_agent_that_was_never_created_is_removed(fleet: Fleet) 
     finding.fix()
 
     assert not folder.exists()
+
+
+def test_what_killed_landings_have_left_is_found_and_mended(cli: Cli, fleet: Fleet) -> None:
+    cli.ok("create", "landing")
+    agent = fleet.find("landing")
+    old = git(cli.project, "rev-parse", "HEAD").strip()
+    (cli.project / "new.txt").write_text("half done\n")
+    git(cli.project, "add", "new.txt")
+    new = git(
+        cli.project, "commit-tree", "-m", "x", "-p", old, git(cli.project, "write-tree").strip()
+    ).strip()
+    git(cli.project, "reset", "-q")
+    branch = git(cli.project, "symbolic-ref", "--short", "HEAD").strip()
+    own = cli.project / ".git"
+    (own / "index.lock").write_bytes(MARK)
+    write_note(own, LandingNote(branch, old, new, str(own), str(cli.project)))
+    scratch = Path(agent.worktree).parent / ".landing/left"
+    git(cli.project, "worktree", "add", "-q", "--detach", str(scratch))
+
+    said = cli("doctor").out
+    assert "was interrupted while it moved a branch" in said
+    assert str(scratch) in said
+    assert (own / "index.lock").exists()
+
+    assert "everything is as before the landing" in cli("doctor", "--fix").out
+    assert git(cli.project, "status", "--porcelain") == ""
+    assert not (own / "index.lock").exists()
+    assert not scratch.exists()
+    assert "was interrupted" not in cli("doctor").out

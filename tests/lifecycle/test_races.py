@@ -17,6 +17,7 @@ from fleet_tui import paths
 from fleet_tui.errors import FleetError, NotFound, Refused
 from fleet_tui.fleet import Fleet
 from fleet_tui.holder.lock import is_held
+from fleet_tui.holder.run_folder import Killed
 from fleet_tui.holder.transcript.follow import last_lines
 from fleet_tui.lifecycle import revive, trash
 from fleet_tui.lifecycle.request import RevivalRequest
@@ -253,7 +254,7 @@ def test_unchanged_lines_of_an_alternate_screen_come_once(fleet: Fleet, tmp_path
 def test_a_kill_interrupted_before_the_store_is_finished_by_the_next(pool: AgentPool) -> None:
     fleet, agent = pool.fleet, pool.take()
     fleet.stop([agent], grace=0.2)
-    trash._moved(fleet.store.agents.get(agent.id), delete_branch=False, now=time.time())
+    trash._moved(fleet.store.agents.get(agent.id), delete_branch=False, removal=Killed(time.time()))
 
     fleet.kill([fleet.find(agent.name)])
     [(restored, _)] = fleet.undo([agent])

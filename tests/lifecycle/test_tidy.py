@@ -22,9 +22,10 @@ from tests.holder.holders import wait_until
 DAYS = 24 * 3600.0
 
 
-def killed(fleet: Fleet, name: str) -> Agent:
+def killed(fleet: Fleet, name: str, *, is_merged: bool = False) -> Agent:
     agent = fleet.create(name, profile="cat")
-    (Path(agent.worktree) / "work.txt").write_text("precious")
+    if not is_merged:
+        (Path(agent.worktree) / "work.txt").write_text("precious")
     fleet.kill([agent], grace=0.2)
     return fleet.store.agents.get(agent.id)
 
@@ -82,18 +83,42 @@ def launchers() -> list[int]:
 
 
 @pytest.mark.slow
-def test_the_oldest_worktree_leaves_a_trash_that_is_too_large(fleet: Fleet) -> None:
-    agents = [killed(fleet, name) for name in ("first", "second")]
+def test_the_oldest_merged_worktree_leaves_a_trash_that_is_too_large(fleet: Fleet) -> None:
+    killed(fleet, "unmerged")
+    agents = [killed(fleet, name, is_merged=True) for name in ("first", "second")]
     size = sum(tidy._sizes(agents[1].trash))
     later = time.time() + 2 * DAYS
 
-    assert tidy.too_much(agents, days=14, size=size, now=later) == [agents[0]]
-    assert tidy.too_much(agents, days=14, size=2 * size + 99, now=later) == []
+    everybody = [*fleet.trash.agents()]
+    assert tidy.too_much(everybody, days=14, size=2 * size + 99, now=later) == [agents[0]]
+    assert tidy.too_much(everybody, days=14, size=3 * size + 99, now=later) == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("has_commit", [False, True])
+def test_unmerged_work_stays_for_its_whole_time_however_large_the_trash_is(
+    fleet: Fleet, repository: Path, has_commit: bool
+) -> None:
+    agent = killed(fleet, "fix", is_merged=has_commit)
+    if has_commit:
+        fleet.undo([agent])
+        (Path(agent.worktree) / "work.txt").write_text("precious")
+        git(Path(agent.worktree), "add", ".")
+        git(Path(agent.worktree), "commit", "-q", "-m", "work")
+        fleet.kill([fleet.find("fix")])
+        agent = fleet.store.agents.get(agent.id)
+    now = time.time()
+
+    assert tidy.too_much([agent], days=14, size=0, now=now + 13.9 * DAYS) == []
+    assert tidy.too_much([agent], days=14, size=0, now=now + 14.1 * DAYS) == [agent]
+    if has_commit:
+        git(repository, "merge", "-q", "--ff-only", "fix")
+        assert tidy.too_much([agent], days=14, size=0, now=now + 2 * DAYS) == [agent]
 
 
 @pytest.mark.slow
 def test_nothing_leaves_the_trash_for_its_size_within_a_day(fleet: Fleet) -> None:
-    agents = [killed(fleet, name) for name in ("first", "second")]
+    agents = [killed(fleet, name, is_merged=True) for name in ("first", "second")]
 
     assert tidy.too_much(agents, days=14, size=0, now=time.time() + 0.9 * DAYS) == []
     assert tidy.too_much(agents, days=14, size=0, now=time.time() + 1.1 * DAYS) == agents

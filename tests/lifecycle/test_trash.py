@@ -15,6 +15,7 @@ import pytest
 from fleet_tui import paths
 from fleet_tui.fleet import Fleet
 from fleet_tui.models import Agent, Status
+from fleet_tui.system.identity import user_and_host
 from tests.cli.commands import Cli, cli, project
 from tests.conftest import git
 from tests.watched_fleet import WatchedFleet
@@ -36,6 +37,57 @@ def other_project(project: Path, tmp_path: Path) -> Path:
     other = tmp_path / "elsewhere"
     subprocess.run(["git", "clone", "-q", str(project), str(other)], check=True)
     return other
+
+
+# ── who, when and why ──
+
+
+def test_the_trash_says_who_moved_a_worktree_there_and_what_for(
+    cli: Cli, fleet: Fleet, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    killed(fleet, "mine")
+    outer = killed(fleet, "outer")
+    monkeypatch.setenv("FLEET_AGENT_ID", outer.id)
+    inner = killed(fleet, "inner")
+
+    mine, _, by_agent, *_ = (line for line in cli.ok("trash").splitlines() if " ago" in line)
+
+    assert f"ago, kill by {user_and_host()}" in mine
+    assert f"ago, kill by outer, an agent of {user_and_host()}" in by_agent
+    assert f"s ago, kill by {user_and_host()}" in cli.ok("trash", "show", "mine")
+    paths.killed(inner.id).unlink()
+    assert json.loads(cli.ok("trash", "show", "inner", "--json"))["why"] == "kill", "the trash record has it"
+
+
+def test_single_agents_are_shown_restored_and_emptied(cli: Cli, fleet: Fleet) -> None:
+    one, two = killed(fleet, "one"), killed(fleet, "two")
+
+    shown = cli.ok("trash", "show", "one").splitlines()
+    assert shown[0] == "one"
+    assert any(line.split() == ["worktree", one.trash] for line in shown)
+    assert "  uncommitted: work.txt" in shown
+    assert cli.ok("trash", "restore", "one").split()[:2] == ["one", "stopped"]
+    assert (Path(one.worktree) / "work.txt").read_text() == "precious"
+    assert cli("trash", "empty", "one", "-f").code == 3
+    assert cli.ok("trash", "empty", "two", "-f").startswith(
+        "two  deleted, its last state saved as refs/fleet"
+    )
+    assert not Path(two.trash).exists()
+    assert cli.ok("trash", "empty") == "The trash is empty\n"
+    assert "write it after the word list" in cli("trash", "-a", "list").complaint
+
+
+def test_a_record_of_an_earlier_version_names_nobody(cli: Cli, fleet: Fleet) -> None:
+    agent = killed(fleet, "old")
+    paths.killed(agent.id).write_text('{"at": 1.0}')
+    record = Path(f"{agent.trash}.json")
+    facts = json.loads(record.read_text())
+    record.write_text(json.dumps({key: facts[key] for key in facts if key not in ("who", "why")}))
+
+    [found] = json.loads(cli.ok("trash", "--json"))
+
+    assert (found["moved_by"], found["why"]) == ("", "")
+    assert " by " not in cli.ok("trash")
 
 
 # ── whose agents undo brings back ──

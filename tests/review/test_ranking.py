@@ -140,7 +140,7 @@ def test_the_grounds_of_the_first_compare_it_with_the_others() -> None:
     assert rows == [
         ("214 passed", "the same as A, better than B", True),
         ("no conflict with main", "B conflicts in login.py", True),
-        ("83 lines in 2 files", "B is smaller, B with 40", False),
+        ("83 lines in 2 files", "B is smaller: 40", False),
         ("4 tests added", "A adds 8", False),
         ("$0.61", "B cost $0.39", False),
         ("signer.py is unchanged", "A and B change it", False),
@@ -166,3 +166,17 @@ def test_what_is_seen_across_all_is_about_files_and_conflicts() -> None:
         differences([made("A", files=("a",)), made("B", files=("b",))])[0] == "all change no file in common"
     )
     assert differences(agents[:1]) == []
+
+
+@pytest.mark.parametrize(
+    ("mine", "words"),
+    [
+        (check(), "the same as A, not known of B, better than C"),
+        (RED, "A passes, not known of B, the same as C"),
+        (None, "A passes, the same as B, C fails"),
+    ],
+)
+def test_checks_that_have_not_run_are_neither_better_nor_worse(mine: CheckRun | None, words: str) -> None:
+    agents = [made("X", run=mine), made("A", run=check()), made("B"), made("C", run=RED)]
+
+    assert grounds(agents[0], agents, "main")[0].others == words

@@ -37,6 +37,9 @@ from fleet_tui.models import (
     TrustRequestLine,
 )
 from fleet_tui.prompting.why import SourceReport, StatusExplanation
+from fleet_tui.tui.compare.compare_help import CompareHelp
+from fleet_tui.tui.compare.screen import CompareScreen
+from fleet_tui.tui.compare.surroundings import CompareSurroundings
 from fleet_tui.tui.dashboard.screen import Dashboard
 from fleet_tui.tui.dialogs.agent_gone import GoneDialog
 from fleet_tui.tui.dialogs.answer import AnswerDialog
@@ -60,10 +63,13 @@ from fleet_tui.tui.dialogs.why import WhyDialog, WrongDialog
 from fleet_tui.tui.review.review_dialogs import AgainstPicker, CommentDialog, ReviewHelp, SendDialog
 from fleet_tui.tui.review.screen import ReviewScreen
 from fleet_tui.tui.review.surroundings import Surroundings
+from fleet_tui.tui.review.timeline import TimelineScreen
 from fleet_tui.tui.widgets.toasts import Toasts
 from fleet_tui.tui.worker_protocol import LaunchStep
 from fleet_tui.work import (
     ChangedFile,
+    Checkpoint,
+    CheckpointKind,
     CheckRun,
     CheckState,
     Diff,
@@ -72,10 +78,11 @@ from fleet_tui.work import (
     Hunk,
     PullRequest,
     ReviewComment,
+    Timeline,
 )
 from tests.cli.commands import Cli
 from tests.cli.test_hostile_text import CONTROLS, EVIL, hostile, place
-from tests.tui import fleet_states
+from tests.tui import compare_states, fleet_states
 from tests.tui.dashboard_app import StageApp, until
 from tests.tui.keyboard import Keyboard
 from tests.tui.running_dashboard import drive, opened
@@ -167,6 +174,37 @@ ASKED = TrustRequest(
     EVIL, EVIL, EVIL, (TrustRequestLine("run", EVIL, EVIL, is_alarming=True, number=1, change="+"),),
     count=1, same=1, restrictions=((EVIL, EVIL),), refused=((EVIL, 2),), digest="0123456789", parts={}, text=EVIL,
 )  # fmt: skip
+COMPARED = compare_states.comparison(
+    *(
+        replace(
+            one, name=EVIL, label=f"{EVIL}{place}", profile=EVIL, base_conflicts=(EVIL,), problem=EVIL * (place > 3),
+            files=(ChangedFile(f"src/{EVIL}{place}.py", "added", added=3), ChangedFile(EVIL, "added", added=9)),
+            check=replace(one.check, summary=EVIL, note=EVIL, command=EVIL) if one.check is not None else None,
+        )
+        for place, one in enumerate(compare_states.CHECKED.agents)
+    ),
+    command=EVIL,
+    no_checks=EVIL,
+)  # fmt: skip
+
+
+async def compared(verb: str, *_: Any, **__: Any) -> Any:
+    return (
+        replace(COMPARED, batch=EVIL, base=EVIL, prompt=f"{EVIL}\n{EVIL}") if verb == "comparison.of" else {}
+    )
+
+
+def comparison() -> CompareScreen:
+    def start(work: Coroutine[Any, Any, None]) -> None:
+        screen.run_worker(work)
+
+    around = CompareSurroundings(
+        compared, start, lambda: AGENTS, lambda *_: None, lambda _: None, lambda: fleet_states.NOW
+    )
+    screen = CompareScreen(list(AGENTS), around)
+    return screen
+
+
 FILE = ChangedFile(f"src/{EVIL}.py", "renamed", old_path=EVIL, old_blob="1", new_blob="2", added=1, removed=1)
 LINES = (
     DiffLine(" ", EVIL, 1, 1),
@@ -209,6 +247,43 @@ def review() -> ReviewScreen:
     return screen
 
 
+EVIL_TIMELINE = Timeline(
+    AGENTS[0].id,
+    (
+        Checkpoint("a", 0, "", "", CheckpointKind.START, 1.0),
+        Checkpoint("a", 1, "", "", CheckpointKind.TURN, 2.0, EVIL, 1, 0, 1, 1, 9, (EVIL,) * 4, (EVIL,)),
+        Checkpoint("a", 2, "", "", CheckpointKind.NAMED, 3.0, EVIL),
+    ),
+    Diff("a", EVIL, "", "", (FILE,)),
+    ((1, CheckRun("r", "a", EVIL, "", "", CheckState.FAILED, 1.0, 2.0, 1, EVIL)),),
+    EVIL,
+    14,
+)
+
+
+async def saved(verb: str, *_: Any, **__: Any) -> Any:
+    lines = REVIEWED["review.diff"], (REVIEWED["review.file_diff"],)
+    return EVIL_TIMELINE if verb == "checkpoints.timeline" else lines
+
+
+def timeline() -> TimelineScreen:
+    def start(work: Coroutine[Any, Any, None]) -> None:
+        screen.run_worker(work)
+
+    around = Surroundings(
+        saved,
+        start,
+        Kept(),
+        lambda *_: None,
+        lambda: AGENTS,
+        lambda _: EVIL,
+        lambda _: (),
+        lambda: fleet_states.NOW,
+    )
+    screen = TimelineScreen(AGENTS[0], around, lambda *_: None)
+    return screen
+
+
 class Kept:
     """Keeps no drafts."""
 
@@ -224,6 +299,7 @@ class Kept:
 
 SCREENS: dict[type[Screen[Any]], Callable[[], Screen[Any]]] = {
     AnswerDialog: lambda: AnswerDialog(BLOCKED, fleet_states.NOW),
+    CompareScreen: comparison,
     Confirm: lambda: Confirm(EVIL, EVIL, EVIL),
     ConfirmInput: lambda: ConfirmInput(EVIL, EVIL, label=EVIL, value=EVIL, must_be=EVIL, does=EVIL),
     BasePicker: lambda: BasePicker(BASES, fleet_states.NOW),
@@ -248,6 +324,7 @@ SCREENS: dict[type[Screen[Any]], Callable[[], Screen[Any]]] = {
     AgainstPicker: lambda: AgainstPicker(AGENTS[0], AGENTS),
     CommentDialog: lambda: CommentDialog(EVIL, EVIL, [EVIL] * 9, EVIL),
     ReviewScreen: review,
+    TimelineScreen: timeline,
     SendDialog: lambda: SendDialog(AGENTS[0], f"{EVIL}\n{EVIL}", 2),
 }
 NOT_SHOWN = {
@@ -257,6 +334,7 @@ NOT_SHOWN = {
     Picker: "what the others are made of",
     Dashboard: "shown below, in several sizes",
     HelpDialog: "has our own words only",
+    CompareHelp: "has our own words only",
     ReviewHelp: "has our own words only",
 }
 
@@ -343,6 +421,7 @@ UNSEEN = {
     "PickerRows": "what the lists of pickers are made of",
     "TooSmall": "our own words only",
     "WhichKey": "our own words only",
+    "CompareKeys": "our own words only",
     "ReviewKeys": "our own words only",
 }
 

@@ -27,7 +27,7 @@ from fleet_tui.fast_dataclasses import replace
 from fleet_tui.fleet import Fleet
 from fleet_tui.models import Activity, Agent, FleetState, Status, Usage
 from fleet_tui.system.usage import Sampler
-from fleet_tui.work import PullRequest
+from fleet_tui.work import Checkpoint, PullRequest
 
 TURN_SECONDS = 0.2
 REFRESH_SECONDS = 2.0
@@ -38,6 +38,7 @@ QUIET_AFTER = 5.0
 ASK_DIFFS_SECONDS = 1.0
 LOG_SECONDS, STILL_LOG_SECONDS = 0.4, 5.0
 LOG_LINES, ACTIVITY_LINES = 40, 20
+CHECKPOINTS = 3
 RETRY_SECONDS = 1.0
 
 
@@ -65,6 +66,9 @@ class Observer:
         self._activity: tuple[Activity, ...] = ()
         self._log_at = 0.0
         self._log_seen = (0.0, 0.0)
+        self._checkpoints: tuple[str, tuple[Checkpoint, ...]] = ("", ())
+        self._checkpoints_of: tuple[int, str] = (0, "")
+        """The version of the store and the agent that they were read of."""
         self._diffs_at = 0.0
         self._all_recalled: FleetState | None = None
         """The state whose ended agents all have a last line."""
@@ -90,6 +94,7 @@ class Observer:
                 self._look(fleet, now)
                 self._sample(fleet, now)
                 self._read_log(fleet, now)
+                self._read_checkpoints(fleet)
                 self._recall(fleet)
             except StoreError:
                 # The dashboard reads the store too, and reports the error.
@@ -168,6 +173,15 @@ class Observer:
         except FleetError:
             return
 
+    def _read_checkpoints(self, fleet: Fleet) -> None:
+        wanted = (self._version, self._selected)
+        if wanted == self._checkpoints_of:
+            return
+        self._checkpoints_of = wanted
+        agent = next((one for one in self._state.agents if one.id == self._selected), None)
+        found = tuple(fleet.checkpoints.all(agent)[-CHECKPOINTS:]) if agent is not None else ()
+        self._checkpoints = (self._selected, found)
+
     def _recall(self, fleet: Fleet) -> None:
         """Read the last line of an agent that ended before we connected from its log; one per turn, as there may be many."""
         if self._all_recalled is self._state:
@@ -207,6 +221,7 @@ class Observer:
             conflicts,
             marks(self._state.agents, conflicts) if conflicts else {},
             details if details.agent == self._selected else ConflictDetails(),
+            self._checkpoints,
         )
         if live != self._last:
             self._last = live

@@ -19,14 +19,15 @@ from fleet_tui.holder.stop_requests import StopRequests, read_stop
 from fleet_tui.lifecycle.intent import Intent, roll_back
 from fleet_tui.lifecycle.launcher.forker import LOCK_COMES
 from fleet_tui.lifecycle.launcher.run_spec import run_spec
+from fleet_tui.lifecycle.launcher.spare import hold_one
 from fleet_tui.models import Agent, LaunchStage, Status
 
 if TYPE_CHECKING:
     from fleet_tui import git
+    from fleet_tui.git import HeldSpare
     from fleet_tui.holder.run_spec import RunSpec
     from fleet_tui.programs.profile import Profile
     from fleet_tui.store.database import Store
-    from fleet_tui.work import SpareWorktree
 
 LOOK_SECONDS = 0.1
 """Between checks whether agents that wait for their worktree have been stopped."""
@@ -36,7 +37,14 @@ UNWANTED = "stopped during its creation"
 class LaunchWorker:
     """Creates the agents of one order, whose locks it holds."""
 
-    def __init__(self, locks: dict[str, int], parallel: int, forker: socket.socket, out: IO[str]) -> None:
+    def __init__(
+        self,
+        locks: dict[str, int],
+        parallel: int,
+        forker: socket.socket,
+        out: IO[str],
+        spare: HeldSpare | None = None,
+    ) -> None:
         from fleet_tui.store.database import Store
 
         self._locks = locks
@@ -47,8 +55,9 @@ class LaunchWorker:
         self._out: IO[str] | None = out
         self._store: Store = Store(paths.store())
         self._requests: dict[str, StopRequests] = {}
-        self._spares: dict[str, SpareWorktree] = {}
-        """The spare worktree that each agent may take, by the agent's id."""
+        self._spare = spare
+        self._spares: dict[str, HeldSpare] = {}
+        """The spare worktree that an agent is to take, by its id."""
         self._unwanted: set[str] = set()
         """Agents that were stopped during their creation."""
 
@@ -58,7 +67,7 @@ class LaunchWorker:
             for agent in self._locks
         ]
         self._requests = {agent.id: StopRequests(paths.lock(agent.id), agent.run) for agent, _ in jobs}
-        self._allot_spares(jobs)
+        self._allot_spare(jobs)
         for agent, intent, failure in self._worktrees(jobs):
             if failure:
                 self._fail(agent, failure)
@@ -67,18 +76,22 @@ class LaunchWorker:
             # Only now: once the keeper has opened the pipe, requests in it are not lost.
             self._requests[agent.id].close()
             os.close(self._locks.pop(agent.id))
+        if self._spare is not None:
+            self._spare.close()
         self._hang_up()
         self._tidy([intent for _, intent in jobs if intent.makes_worktree])
         self._store.close()
 
-    def _allot_spares(self, jobs: list[tuple[Agent, Intent]]) -> None:
-        """Give the first agents the spares of their project."""
+    def _allot_spare(self, jobs: list[tuple[Agent, Intent]]) -> None:
+        """Give the first new agent the spare that is held, or another one of its project."""
         new = [(agent, intent) for agent, intent in jobs if intent.makes_branch and intent.makes_worktree]
-        if new:
-            _, intent = new[0]
-            # The row of one that was just taken is removed a little later.
-            found = [one for one in self._store.spares.ready(intent.repository) if Path(one.path).is_dir()]
-            self._spares = {agent.id: spare for (agent, _), spare in zip(new, found, strict=False)}
+        if not new:
+            return
+        agent, intent = new[0]
+        if self._spare is None:
+            self._spare = hold_one(self._store, intent.repository, Path(intent.git_dir))
+        if self._spare is not None:
+            self._spares[agent.id] = self._spare
 
     def _hang_up(self) -> None:
         """Let the caller go on: what follows does not concern it."""
@@ -192,15 +205,13 @@ class LaunchWorker:
         return self._copy_files(agent, intent)
 
     def _take_spare(self, agent: Agent, repository: git.Repository, plan: git.WorktreePlan) -> bool:
-        """Turn the agent's spare worktree into its own; False if it has none, or if that is not surely right."""
+        """Turn the spare worktree into the agent's own, if it is for this one; False if that is not surely right."""
         from fleet_tui import git
 
         spare = self._spares.get(agent.id)
-        return spare is not None and git.claim_spare(
+        return spare is not None and git.take_spare(
             repository,
-            Path(spare.path),
-            spare.base,
-            spare.settings,
+            spare,
             plan,
             admin_name=admin_name(agent),
             lock_reason=lock_reason(agent),

@@ -12,9 +12,11 @@ from textual.screen import Screen
 from textual.widget import Widget
 
 from fleet_tui.faces.form_drafts import FormDrafts
+from fleet_tui.models import Agent
 from fleet_tui.tui.actions import ACTIONS
 from fleet_tui.tui.dashboard.agent_actions import AgentActions
 from fleet_tui.tui.dashboard.away_actions import AwayActions
+from fleet_tui.tui.dashboard.compare_actions import CompareActions
 from fleet_tui.tui.dashboard.conflict_actions import ConflictActions
 from fleet_tui.tui.dashboard.display import Display
 from fleet_tui.tui.dashboard.draft_keeper import DraftKeeper
@@ -88,7 +90,11 @@ class ActionGroups:
         outside = ExternalPrograms(display, self.typing.stop_if_typing)
         kept = DraftKeeper(display, drafts)
         self.agent = AgentActions(view, display, requests, outside, kept)
-        self.review = ReviewActions(view, display, requests, outside, kept)
+        self.review = ReviewActions(
+            view, display, requests, outside, kept,
+            fork=lambda agent, number: self.start.fork_checkpoint(agent, number),
+        )  # fmt: skip
+        self.compare = CompareActions(view, display, requests, review=self.review.open, land=self._land)
         self.fleet = FleetActions(view, display, requests, outside)
         self.start = StartActions(view, display, requests, trust, prompts, kept)
         self.end = EndActions(view, display, requests, trust, self.start.select_when_listed)
@@ -103,7 +109,7 @@ class ActionGroups:
             beside_selected=self._beside_selected,
         )
 
-        self.conflicts = ConflictActions(view, display, self.review.compare)
+        self.conflicts = ConflictActions(view, display, self.review.open)
 
     def handlers(self) -> dict[str, Handler]:
         """The method of every action of the table; raises MissingHandler for a row without one."""
@@ -118,10 +124,15 @@ class ActionGroups:
             "prompts": self.prompts,
             "conflicts": self.conflicts,
             "agent": self.agent,
+            "compare": self.compare,
             "review": self.review,
             "fleet": self.fleet,
         }
         return bind(ACTIONS, groups)
+
+    def _land(self, agent: Agent) -> None:
+        """The screen that lands an agent is still to come."""
+        self._display.notify(f"fleet land {agent.name}", title="in a terminal")
 
     # ── what groups need of the widgets ─────────────────────────────────────────────────────────────────────────
 

@@ -1,7 +1,8 @@
-"""Open the review of an agent's work."""
+"""Open the review of an agent's work, and its timeline."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path, PurePath
 
 from fleet_tui.fleet.editor import editor
@@ -13,6 +14,7 @@ from fleet_tui.tui.dashboard.outside import ExternalPrograms
 from fleet_tui.tui.dashboard.worker_requests import WorkerRequests
 from fleet_tui.tui.review.screen import ReviewScreen
 from fleet_tui.tui.review.surroundings import Surroundings
+from fleet_tui.tui.review.timeline import TimelineScreen
 from fleet_tui.tui.widgets.lines import Line, clean
 from fleet_tui.tui.widgets.row_lines import CONFLICT
 
@@ -51,10 +53,14 @@ class ReviewActions:
         requests: WorkerRequests,
         outside: ExternalPrograms,
         drafts: DraftKeeper,
+        *,
+        fork: Callable[[Agent, int], None],
     ) -> None:
+        """`fork` starts an agent from a checkpoint of another."""
         self._view = view
         self._display = display
         self._outside = outside
+        self._fork = fork
         self._surroundings = Surroundings(
             call=requests.call,
             start=requests.start,
@@ -74,12 +80,19 @@ class ReviewActions:
         else:
             self.open(agent)
 
-    def open(self, agent: Agent) -> None:
-        self.compare(agent, "")
+    def open(self, agent: Agent, against: str = "") -> None:
+        """Show what an agent has changed since its base, or how it differs from another agent or a branch."""
+        other = self._view.by_id(against)
+        name = other.name if other is not None else against
+        self._display.open(ReviewScreen(agent, self._surroundings, name))
 
-    def compare(self, agent: Agent, against: str) -> None:
-        """Show an agent's work against another agent or a branch, by name; against its base if that is empty."""
-        self._display.open(ReviewScreen(agent, self._surroundings, against))
+    def timeline(self) -> None:
+        """Show the checkpoints of the selected agent."""
+        agent = self._view.agent
+        if agent is None:
+            self._display.warn("no agent selected")
+        else:
+            self._display.open(TimelineScreen(agent, self._surroundings, self._fork))
 
     def _into(self, agent: Agent) -> str:
         project = self._view.project

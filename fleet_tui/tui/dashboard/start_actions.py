@@ -90,18 +90,30 @@ class StartActions:
         agent = self._view.agent
         if agent is None:
             self._display.warn("no agent selected")
-            return
+        else:
+            says = (
+                f"A new agent from the last commit of {clean(agent.name)}, with a copy of its conversation. "
+                "Uncommitted changes are not copied."
+            )
+            self._ask_to_fork(agent, says)
 
+    def fork_checkpoint(self, agent: Agent, number: int) -> None:
+        """Start another agent from a checkpoint; 0 is where the agent started."""
+        says = (
+            f"A new agent from checkpoint {number} of {clean(agent.name)}, with a copy of its conversation. "
+            "What was uncommitted then is in its first commit."
+        )
+        self._ask_to_fork(agent, says, checkpoint=number)
+
+    def _ask_to_fork(self, agent: Agent, says: str, **options: int) -> None:
         def fork(name: str) -> None:
             self._trust.ask_for(
                 [agent],
-                lambda own: self._launch(None, name, 1, "fork", agent.id, name, **own_settings(own)),
+                lambda own: self._launch(
+                    None, name, 1, "fork", agent.id, name, **own_settings(own), **options
+                ),
             )
 
-        says = (
-            f"A new agent from the last commit of {clean(agent.name)}, with a copy of its conversation. "
-            "Uncommitted changes are not copied."
-        )
         question = ConfirmInput("Fork", says, label="name", value=f"{agent.name}-fork", does="start it")
         self._drafts.open(f"fork {agent.id}", question, fork)
 

@@ -45,9 +45,11 @@ class LogScreen(ErrorBoundary, Screen[None]):
         Binding("G,end", "scroll_log(1000000)", show=False),
     ]
 
-    def __init__(self, agent: Agent, read: Read) -> None:
+    def __init__(self, agent: Agent, read: Read, *, what: str = "log") -> None:
         super().__init__()
         self._agent = agent
+        self._what = what
+        """What is read: the agent's log, or what its check prints."""
         self._read = read
         self._is_reading = False
 
@@ -66,7 +68,7 @@ class LogScreen(ErrorBoundary, Screen[None]):
             FooterKey("n N", "next, previous", ("n",)),
         ]
         back = FooterKey("esc", "back", ("escape",))
-        self.query_one(Footer).show_list(entries, back, chip="LOG")
+        self.query_one(Footer).show_list(entries, back, chip=self._what.upper())
         self.query_one("#search").display = False
         self.set_interval(REFRESH_SECONDS, self._refresh)
         self._refresh()
@@ -92,7 +94,9 @@ class LogScreen(ErrorBoundary, Screen[None]):
     def _entitle(self) -> None:
         view = self.query_one(LogView)
         right: Line = ((f"{view.place}  ", "muted"), ("following" if view.is_at_end else "paused", "muted"))
-        self.query_one(Frame).title(((clean(self._agent.name), "bold foreground"), ("  log", "muted")), right)
+        self.query_one(Frame).title(
+            ((clean(self._agent.name), "bold foreground"), (f"  {self._what}", "muted")), right
+        )
 
     def action_leave(self) -> None:
         if self.focused is not None:

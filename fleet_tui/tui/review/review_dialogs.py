@@ -14,7 +14,7 @@ from fleet_tui.tui.dialogs.draft_dialog import DraftDialog
 from fleet_tui.tui.dialogs.picker import Picker, PickerRows
 from fleet_tui.tui.review.code_text import shown
 from fleet_tui.tui.review.comment_lines import text_lines
-from fleet_tui.tui.review.keys import groups
+from fleet_tui.tui.review.keys import ReviewKey, groups
 from fleet_tui.tui.widgets.lines import Line, LineView, clean, column, fit
 from fleet_tui.tui.widgets.prompt_area import PromptArea
 from fleet_tui.tui.widgets.which_key import key_columns
@@ -202,6 +202,11 @@ class AgainstPicker(Picker[tuple[str, str]]):
 class ReviewHelp(Dialog[None]):
     heading = "Keys of the review"
 
+    def __init__(self, table: Sequence[ReviewKey] = (), heading: str = "") -> None:
+        super().__init__()
+        self._table = table
+        self.heading = heading or self.heading
+
     BINDINGS = [  # noqa: RUF012 - Textual's own way
         Binding("question_mark,q,enter", "leave", show=False),
         Binding("j,down", "scroll_keys(1)", show=False),
@@ -209,7 +214,7 @@ class ReviewHelp(Dialog[None]):
     ]
 
     def body(self) -> Iterable[Widget]:
-        yield ReviewKeys(id="keys")
+        yield ReviewKeys(self._table, id="keys")
 
     def hints(self) -> Sequence[tuple[str, str]]:
         return ("j k", "scroll"), ("esc", "close")
@@ -219,12 +224,13 @@ class ReviewHelp(Dialog[None]):
 
 
 class ReviewKeys(LineView):
-    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002 - Textual's name
+    def __init__(self, table: Sequence[ReviewKey], *, id: str | None = None) -> None:  # noqa: A002 - Textual's name
         super().__init__(id=id)
+        self._table = table
         self._top = 0
 
     def lines(self, width: int, height: int) -> Sequence[Line]:
-        found = key_columns(groups(), width, 5)
+        found = key_columns(groups(self._table), width, 5)
         self._top = max(0, min(self._top, len(found) - height))
         return found[self._top : self._top + height]
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from fleet_tui.faces.conflict_wording import details_of
 from fleet_tui.faces.live import LiveData
+from fleet_tui.faces.timeline import GLYPHS, checkpoint_title
 from fleet_tui.faces.wording import percent, source_words, word
 from fleet_tui.models import Activity, Agent, Evidence, Spending
 from fleet_tui.quantities import age, dollars, memory, tokens
@@ -15,11 +16,14 @@ from fleet_tui.tui.widgets.conflict_lines import conflict_lines
 from fleet_tui.tui.widgets.lines import Line, LineView, TextPart, clean, fit, length
 from fleet_tui.tui.widgets.row_lines import agent_text, request_parts
 from fleet_tui.tui.widgets.statuses import ROLES
+from fleet_tui.work import Checkpoint
 
 BARS = "▁▂▃▄▅▆▇█"
 FADED, FULL = 35, 100
 """Opacity in percent: old samples fade, so that the newest stand out."""
 VALUE_WIDTH = 9
+LOW, TALL = 13, 22
+"""From these heights on, one checkpoint is shown, and three."""
 
 
 class Detail(LineView):
@@ -95,9 +99,21 @@ class Detail(LineView):
             lines.insert(3, ((" pull    ", "muted"), (first[0].strip(), ""), *more, page))
         if height >= 12:
             lines = [(), *lines]
+        if height >= LOW:
+            lines += self._saved(agent, 1 if height < TALL else 3)
         if height >= 20:
             lines.append(((" folder  ", "muted"), (clean(agent.worktree), "muted")))
         return lines
+
+    def _saved(self, agent: Agent, most: int) -> list[Line]:
+        """Its last checkpoints, the newest first."""
+        owner, found = self._live.checkpoints
+        if owner != agent.id:
+            return []
+        return [
+            ((" saved   " if not place else " " * 9, "muted"), *checkpoint_line(one))
+            for place, one in enumerate(found[: -most - 1 : -1])
+        ]
 
     def _branch(self, agent: Agent, room: int) -> Line:
         """The branch and its commits since the base; the name is cut before the number."""
@@ -140,6 +156,14 @@ def activity_line(activity: Activity) -> Line:
     at = time.strftime("%H:%M", time.localtime(activity.at))
     role = ROLES[activity.status] if activity.status is not None else ""
     return ((f" {at}  ", "muted"), (clean(activity.verb), role), (f" {clean(activity.object)}", "muted"))
+
+
+def checkpoint_line(one: Checkpoint) -> Line:
+    """Time, mark and title of a checkpoint, and how many lines it changed."""
+    at = time.strftime("%H:%M", time.localtime(one.at))
+    added: Line = ((f"  +{one.added}", "success"),) if one.added else ()
+    removed: Line = ((f"  −{one.removed}", "error"),) if one.removed else ()
+    return ((f"{at} {GLYPHS[one.kind]} ", "muted"), (checkpoint_title(one), ""), *added, *removed)
 
 
 def clean_line(line: str) -> str:
