@@ -92,7 +92,7 @@ class ActionGroups:
         self.agent = AgentActions(view, display, requests, outside, kept)
         self.review = ReviewActions(
             view, display, requests, outside, kept,
-            fork=lambda agent, number: self.start.fork_checkpoint(agent, number),
+            fork=lambda agent, number: self.start.fork_checkpoint(agent, number), land=self._land,
         )  # fmt: skip
         self.compare = CompareActions(view, display, requests, review=self.review.open, land=self._land)
         self.fleet = FleetActions(view, display, requests, outside)
