@@ -271,6 +271,8 @@ class ConflictReport:
     """By id, why an agent's work could not be read; it is not compared."""
     problem: str = ""
     """Why nothing was merged; the overlaps are there all the same."""
+    without_base: frozenset[str] = frozenset()
+    """The ids of agents that started from no commit of the base branch: they are compared with other agents only."""
 
 
 class CheckpointKind(StrEnum):

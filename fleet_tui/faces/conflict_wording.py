@@ -91,22 +91,23 @@ def details_of(agent: str, live: LiveData) -> ConflictDetails:
 
 
 def conflict_prompt(agent: Agent, live: LiveData, agents: Sequence[Agent]) -> str:
-    """A prompt that tells an agent what of its work does not merge, and asks it to change that."""
+    """A prompt that tells an agent what of its work does not merge, and asks it to change that. Names in it are sanitized."""
     by_id = {one.id: one for one in agents}
     parts = []
     for conflict, files in details_of(agent.id, live).conflicts:
         other = by_id.get(conflict.other)
-        lines = [_file_line(file) for file in files] or [f"- {path}" for path in conflict.files]
+        lines = [_file_line(file) for file in files] or [f"- {one_line(path)}" for path in conflict.files]
         where = "\n".join(lines or [f"- {NO_COMMON_COMMIT}"])
         if other is None:
-            wanted = f"Bring in {conflict.base}, resolve this, and run the tests."
-            parts.append(f"Your work does not merge with {conflict.base}:\n{where}\n{wanted}")
+            base = one_line(conflict.base)
+            wanted = f"Bring in {base}, resolve this, and run the tests."
+            parts.append(f"Your work does not merge with {base}:\n{where}\n{wanted}")
         else:
             wanted = (
                 f"Its files are in {other.worktree}: read them, but change only yours, so that the two merge."
             )
             parts.append(
-                f"Your work does not merge with that of {other.name} (branch {other.branch}):\n{where}\n{wanted}"
+                f"Your work does not merge with that of {one_line(other.name)} (branch {one_line(other.branch)}):\n{where}\n{wanted}"
             )
     return "\n\n".join(parts)
 
@@ -115,7 +116,7 @@ def _file_line(file: ConflictingFile) -> str:
     places = [
         f"line{'' if one.first >= one.last else 's'} {place_words(one)}" for one in file.places[:MOST_PLACES]
     ]
-    return f"- {file.path}: {KIND_WORDS[file.kind]}" + (f", {'; '.join(places)}" if places else "")
+    return f"- {one_line(file.path)}: {KIND_WORDS[file.kind]}" + (f", {'; '.join(places)}" if places else "")
 
 
 def _short(other: Agent, beside: Agent, labels: Mapping[tuple[str, str], str]) -> str:

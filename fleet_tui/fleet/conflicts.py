@@ -43,6 +43,7 @@ class ConflictVerbs:
                 {**report.bases, **found.bases},
                 {**report.unread, **found.unread},
                 report.problem or found.problem,
+                report.without_base | found.without_base,
             )
         return report
 

@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from fleet_tui.fast_dataclasses import dataclass
-from fleet_tui.git.plain import GitPlaces, run_plain
+from fleet_tui.git.plain import GitPlaces, merge_drivers, run_plain
 from fleet_tui.git.program import GitFailed, ask, output, reason
 
 SECONDS = 120.0
@@ -87,16 +87,16 @@ def run_merge(
 ) -> subprocess.CompletedProcess[str]:
     """Run a git command that merges in memory, with the attributes of `base` and without the repository's configuration."""
     with tempfile.TemporaryDirectory(prefix="fleet-merge-") as folder:
-        rules = ask(git_dir, "cat-file", "blob", f"{base}:.gitattributes").stdout
+        rules = _attributes(git_dir, base)
         Path(folder, ".gitattributes").write_text(rules, encoding="utf-8", errors="surrogateescape")
         place = GitPlaces(git_dir, git_dir, Path(folder))
-        options = ("-c", "merge.default=text", *_drivers_off(git_dir))
+        # What a configured driver would do is not known: it fails, which counts as a conflict.
+        drivers_off = [part for key in merge_drivers(place) for part in ("-c", f"{key}=false")]
+        options = ("-c", "merge.default=text", *drivers_off)
         return run_plain(place, *options, *arguments, variables=objects, stdin=stdin, seconds=SECONDS)
 
 
-def _drivers_off(git_dir: Path) -> list[str]:
-    """Options that make the configured merge drivers fail, which counts as a conflict: what they would do is not known."""
-    listed = ask(git_dir, "config", "--name-only", "--null", "--get-regexp", r"^merge\..*\.driver$").stdout
-    # An option with another equals sign would mean another key.
-    keys = sorted({key for key in listed.split("\0") if key and "=" not in key})
-    return [part for key in keys for part in ("-c", f"{key}=false")]
+@functools.lru_cache(maxsize=64)
+def _attributes(git_dir: Path, commit: str) -> str:
+    """The attributes of a commit, which never change."""
+    return ask(git_dir, "cat-file", "blob", f"{commit}:.gitattributes").stdout

@@ -7,6 +7,11 @@ from pathlib import Path
 
 from fleet_tui.git.program import GitFailed, reason, run
 
+MOST_KNOWN = 10_000
+
+_known_trees: dict[str, str] = {}
+"""The tree of each commit that was asked about: it never changes, and a process of git takes as long as the rest."""
+
 
 def touched_files(
     git_dir: Path, pairs: Sequence[tuple[str, str]], *, objects: Mapping[str, str] | None = None
@@ -42,14 +47,17 @@ def touched_files(
 
 
 def _trees(git_dir: Path, commits: Sequence[str]) -> dict[str, str]:
-    asked = "".join(f"{commit}^{{tree}}\n" for commit in commits)
-    done = run(git_dir, "--git-dir", str(git_dir), "cat-file", "--batch-check", stdin=asked)
-    found = {}
-    for commit, line in zip(commits, done.stdout.splitlines(), strict=False):
-        name, _, kind = line.partition(" ")
-        if kind.startswith("tree "):
-            found[commit] = name
-    missing = [commit for commit in commits if commit not in found]
+    missing = [commit for commit in commits if commit not in _known_trees]
     if missing:
-        raise GitFailed(f"the repository has no commit {missing[0][:10]}")
-    return found
+        asked = "".join(f"{commit}^{{tree}}\n" for commit in missing)
+        done = run(git_dir, "--git-dir", str(git_dir), "cat-file", "--batch-check", stdin=asked)
+        if len(_known_trees) > MOST_KNOWN:
+            _known_trees.clear()
+        for commit, line in zip(missing, done.stdout.splitlines(), strict=False):
+            name, _, kind = line.partition(" ")
+            if kind.startswith("tree "):
+                _known_trees[commit] = name
+        unknown = [commit for commit in missing if commit not in _known_trees]
+        if unknown:
+            raise GitFailed(f"the repository has no commit {unknown[0][:10]}")
+    return {commit: _known_trees[commit] for commit in commits}

@@ -70,6 +70,8 @@ class GitPlaces:
 class _GitSettings:
     formats: tuple[tuple[str, str], ...]
     kept: tuple[tuple[str, str], ...]
+    drivers: tuple[str, ...]
+    """The keys of configured merge drivers. An option with another equals sign would mean another key."""
 
 
 def place_at(folder: Path) -> GitPlaces:
@@ -136,6 +138,11 @@ def plain_output(
     return printed(lambda: run_plain(place, *arguments, variables=variables, stdin=stdin, seconds=seconds))
 
 
+def merge_drivers(place: GitPlaces) -> tuple[str, ...]:
+    """The keys of the merge drivers that the repository's or the user's configuration names; none is ever run."""
+    return _settings_of(place).drivers
+
+
 # ── the configuration ──
 
 
@@ -160,12 +167,15 @@ def _stamp(path: Path) -> object:
 def _read_settings(place: GitPlaces) -> _GitSettings:
     formats: dict[str, str] = {}
     kept: dict[str, str] = {}
+    drivers = set()
     for scope, key, value in _configured(place):
         section, _, name = key.partition(".")
         if scope == "local" and section == "extensions" and name in _FORMATS:
             formats[name] = value
         elif key in _KEPT:
             kept[key] = value
+        elif section == "merge" and name.endswith(".driver") and "=" not in name:
+            drivers.add(key)
         elif key in _KEPT_FILES:
             kept[key] = os.path.expanduser(value)  # noqa: PTH111 - Path.expanduser raises for an unknown user
     folder = os.environ.get("XDG_CONFIG_HOME") or os.path.expanduser("~/.config")  # noqa: PTH111 - as above
@@ -173,7 +183,7 @@ def _read_settings(place: GitPlaces) -> _GitSettings:
         path = Path(kept.get(key) or f"{folder}/git/{name}")
         # Reading a device or a FIFO in its place would never end.
         kept[key] = str(path) if path.is_file() else os.devnull
-    return _GitSettings(tuple(sorted(formats.items())), tuple(sorted(kept.items())))
+    return _GitSettings(tuple(sorted(formats.items())), tuple(sorted(kept.items())), tuple(sorted(drivers)))
 
 
 def _configured(place: GitPlaces) -> Iterator[tuple[str, str, str]]:

@@ -22,8 +22,8 @@ from fleet_tui.work import Conflict, ConflictingFile, ConflictReport, Overlap
 
 AT_ONCE = 2
 """Git processes, when there is much to do."""
-MANY = 200
-"""Merges from which on they are shared among processes."""
+MANY = 300
+"""Merges that one process is given, at most: it has a time limit."""
 SNAPSHOT_SECONDS = 20.0
 """For one worktree: the others wait for it."""
 
@@ -53,6 +53,8 @@ class Radar:
         self._unread: dict[str, str] = {}
         self._generation = ""
         self._forks: dict[tuple[str, str], str] = {}
+        self._parts: dict[tuple[str, str], bool] = {}
+        """Whether a commit is part of another's history."""
         self._base: git.BaseBranch | None = None
         self._base_stamp: tuple[object, ...] = ()
 
@@ -90,7 +92,8 @@ class Radar:
             shared = overlaps(sides)
             on_overlaps(shared)
             problem = "" if git.can_merge_in_memory() else git.OLD_GIT
-            found = {} if problem else self._merge(sides, base.commit, scratch)
+            apart = frozenset(agent.id for agent in agents if not self._lands_on(agent, base.commit))
+            found = {} if problem else self._merge(sides, base.commit, apart, scratch)
         name = base.name or base.commit[:10]
         conflicts = self._conflicts(found, name)
         return ConflictReport(
@@ -99,6 +102,7 @@ class Radar:
             {agent.project: name for agent in agents},
             dict(self._unread),
             problem,
+            apart,
         )
 
     def overlaps(self, agents: Sequence[Agent], changed: Collection[str]) -> Sequence[Overlap]:
@@ -208,18 +212,28 @@ class Radar:
             self._sides[agent.id] = AgentWork(agent.id, head, tree, commit, paths, base)
 
     def _fork(self, agent: Agent, head: str, base: str) -> str:
-        if head == agent.base:
-            return head
+        if head == agent.base or not self._lands_on(agent, base):
+            return agent.base
         if (head, base) not in self._forks:
             self._forks[head, base] = git.fork_point(self._git_dir, base, head) or agent.base
         return self._forks[head, base]
 
+    def _lands_on(self, agent: Agent, base: str) -> bool:
+        """Whether the agent started from a commit of the base branch; what it would land on otherwise is not known."""
+        if (agent.base, base) not in self._parts:
+            self._parts[agent.base, base] = git.has_commit(self._git_dir, agent.base, base)
+        return self._parts[agent.base, base]
+
     # ── merging ──
 
     def _merge(
-        self, sides: Sequence[AgentWork], base: str, scratch: git.ScratchObjects
+        self,
+        sides: Sequence[AgentWork],
+        base: str,
+        apart: Collection[str],
+        scratch: git.ScratchObjects,
     ) -> dict[tuple[str, str], MergeOutcome]:
-        """The outcome for each pair of agents, and for each with the base, whose id is empty."""
+        """The outcome for each pair of agents, and for each but those `apart` with the base, whose id is empty."""
         # Who has changed nothing merges with everybody.
         working = [side for side in sides if side.touched]
         asked: dict[tuple[str, str], PairOfCommits] = {
@@ -227,19 +241,22 @@ class Radar:
             for one, other in combinations(working, 2)
             if one.commit != other.commit
         }
-        asked |= {(one.agent, ""): (one.commit, base) for one in working}
+        asked |= {(one.agent, ""): (one.commit, base) for one in working if one.agent not in apart}
         self._memory.read()
         missing = sorted({pair for pair in asked.values() if not self._memory.knows(pair)})
         if missing:
             with scratch.throwaway() as objects:
                 self._memory.learn(self._merged(missing, base, objects))
-        return {sides: self._memory.outcome(pair) for sides, pair in asked.items()}
+        found = {sides: self._memory.outcome(pair) for sides, pair in asked.items()}
+        self._memory.forget_all_but(asked.values())
+        return found
 
     def _merged(
         self, pairs: Sequence[PairOfCommits], base: str, objects: Mapping[str, str]
     ) -> dict[PairOfCommits, MergeOutcome]:
-        shares = [pairs[start::AT_ONCE] for start in range(AT_ONCE)] if len(pairs) >= MANY else [pairs]
-        with ThreadPoolExecutor(len(shares)) as pool:
+        size = MANY if len(pairs) > MANY else max(1, len(pairs))
+        shares = [pairs[start : start + size] for start in range(0, len(pairs), size)]
+        with ThreadPoolExecutor(AT_ONCE) as pool:
             found = list(pool.map(lambda share: self._outcomes(share, base, objects), shares))
         return {pair: outcome for share in found for pair, outcome in share.items()}
 

@@ -16,7 +16,7 @@ from fleet_tui import paths
 from fleet_tui.system import files
 
 MOST = 5000
-"""Outcomes: those of fifty agents four times over."""
+"""Outcomes beside those in use: agents may go back to what they had."""
 _LIMIT = 32 << 20
 FORMAT = 1
 
@@ -58,11 +58,10 @@ class RadarMemory:
             self._stamp = stamp
 
     def write(self) -> None:
-        """Keep the newest outcomes, if any have come; a full disk costs only time."""
+        """Keep what has come, if anything has; a full disk costs only time."""
         if not self._is_changed:
             return
         self._is_changed = False
-        self._outcomes = dict(list(self._outcomes.items())[-MOST:])
         values = {"format": FORMAT, "since": self._since, "outcomes": self._outcomes}
         with contextlib.suppress(OSError):
             file = self._file
@@ -79,6 +78,16 @@ class RadarMemory:
     def learn(self, found: Mapping[PairOfCommits, MergeOutcome]) -> None:
         for pair, outcome in found.items():
             self._outcomes[" ".join(sorted(pair))] = outcome
+            self._is_changed = True
+
+    def forget_all_but(self, used: Iterable[PairOfCommits]) -> None:
+        """Forget the oldest outcomes, if there are too many, but none of those in use."""
+        if len(self._outcomes) <= MOST:
+            return
+        kept = {key: self._outcomes[key] for key in (" ".join(sorted(pair)) for pair in used)}
+        if len(self._outcomes) > len(kept) + MOST:
+            others = [one for one in self._outcomes.items() if one[0] not in kept]
+            self._outcomes = dict(others[-MOST // 2 :]) | kept
             self._is_changed = True
 
     def since(self, there: Iterable[tuple[str, str]], now: float) -> dict[tuple[str, str], float]:

@@ -18,6 +18,7 @@ from tests.bench import (
     latency,
     listing,
     memory,
+    radar,
     reviewing,
     starting,
     throughput,
@@ -38,6 +39,7 @@ MEASURES: dict[str, Measure] = {
     "memory": memory.measure,
     "usage": usage.measure,
     "reviewing": reviewing.measure,
+    "radar": radar.measure,
     "faults": faults.measure,
     "ai-fleet": ai_fleet.measure,
 }

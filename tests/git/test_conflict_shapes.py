@@ -289,3 +289,27 @@ def test_scratch_objects_outlive_kills_and_are_emptied_when_they_are_too_many(
         assert third.generation != first.generation
         assert not list(third.folder.glob("tried-*"))
         assert [one.name for one in (third.folder / "objects").iterdir()] == ["generation"]
+
+
+@pytest.mark.parametrize("options", [(), ("--object-format=sha256",)], ids=["SHA-1", "SHA-256"])
+def test_a_snapshot_as_a_commit_merges_like_one_that_git_has_made(
+    tmp_path: Path, options: tuple[str, ...]
+) -> None:
+    repo = repositories.make(tmp_path / "project of many", *options)
+    place = repositories.worktree(repo, "side", tmp_path / "side")
+    base = call(repo, "rev-parse", "HEAD")
+    (place / "a.txt").write_text("theirs\n")
+    (repo / "a.txt").write_text("ours\n")
+    call(repo, "commit", "-q", "-a", "-m", "ours")
+    tip = call(repo, "rev-parse", "HEAD")
+    where = git.place_at(place)
+    with git.scratch_objects(where.git_dir) as scratch:
+        shot = git.take_snapshot(where, scratch, "key")
+        made = scratch.write_commit(shot.tree, shot.head)
+        assert made == scratch.write_commit(shot.tree, shot.head)
+        [merged] = git.merge_pairs(where.git_dir, [(made, tip)], base=tip, objects=scratch.variables)
+        [touched] = git.touched_files(where.git_dir, [(base, shot.tree)], objects=scratch.variables)
+
+    assert shot.head == base
+    assert merged.paths == ("a.txt",)
+    assert touched == {"a.txt"}

@@ -3,19 +3,28 @@
 from __future__ import annotations
 
 import os
+import random
 import shutil
+import signal
+import subprocess
+import sys
 import threading
+import time
 from pathlib import Path
 
 import pytest
 
 from fleet_tui import paths
 from fleet_tui.fleet import Fleet
+from fleet_tui.git import scratch
 from fleet_tui.models import Agent
+from fleet_tui.review import radar_memory
+from fleet_tui.review.radar_memory import RadarMemory
 from fleet_tui.work import Conflict, ConflictReport, Overlap
 from tests.agent_pool import AgentPool, fleet, module_pool, pool
 from tests.git import traps
 from tests.git.repositories import call, commit
+from tests.holder.holders import wait_until
 
 __all__ = ["fleet", "module_pool", "pool"]
 
@@ -105,6 +114,23 @@ def test_work_that_no_longer_merges_with_the_base_is_found_when_the_base_moves(
     [found] = of(fleet.conflicts.check([agent]), agent)
     assert (found.agent, found.other, found.base, found.files) == (agent.id, "", "main", ("r4.txt",))
     assert found.seen_from(agent.id) == found
+
+
+def test_an_agent_that_started_elsewhere_is_not_compared_with_what_is_checked_out(
+    fleet: Fleet, pool: AgentPool
+) -> None:
+    first = call(pool.project, "rev-list", "--max-parents=0", "HEAD").splitlines()[0]
+    elsewhere = call(pool.project, "commit-tree", "-p", first, "-m", "x", f"{first}^{{tree}}")
+    call(pool.project, "branch", "-f", "release", elsewhere)
+    agent = fleet.create(pool.name(), base="release", prompt="x")
+    commit(pool.project, {"r14.txt": "base\n"})
+    write(agent, {"r14.txt": "agent\n"})
+
+    report = fleet.conflicts.check([agent])
+
+    assert of(report, agent) == []
+    assert agent.id in report.without_base
+    fleet.kill([agent])
 
 
 def test_killed_agents_leave_the_radar_and_ended_ones_stay(fleet: Fleet, pool: AgentPool) -> None:
@@ -255,3 +281,68 @@ def test_an_old_git_shows_overlaps_and_says_what_is_missing(
     assert report.conflicts == ()
     assert "2.39" in report.problem
     assert [o.files for o in report.overlaps if {o.agent, o.other} == pair(one, other)] == [("r12.txt",)]
+
+
+LOOKING = """
+import sys
+from fleet_tui.fleet import Fleet
+from fleet_tui.git import scratch
+from fleet_tui.git import scratch
+scratch.MOST, scratch.MEASURE_SECONDS = 200_000, 0.0
+fleet = Fleet()
+agents = [fleet.find(name) for name in sys.argv[1:]]
+print("ready", flush=True)
+while True:
+    fleet.conflicts.check(agents)
+"""
+
+
+@pytest.mark.pure
+def test_the_memory_forgets_old_outcomes_and_none_in_use(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setattr(radar_memory, "MOST", 10)
+    memory = RadarMemory(tmp_path)
+    memory.learn({("first", "second"): ("f",)})
+    memory.learn({("a", str(number)): () for number in range(12)})
+    memory.forget_all_but([("second", "first")])
+    memory.write()
+
+    again = RadarMemory(tmp_path)
+    again.read()
+
+    assert again.outcome(("first", "second")) == ("f",)
+    assert [again.knows(("a", str(number))) for number in (0, 6, 7, 11)] == [False, False, True, True]
+
+
+@pytest.mark.slow
+def test_processes_that_are_killed_while_they_look_leave_nothing_and_disturb_nobody(
+    fleet: Fleet, pool: AgentPool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setattr(scratch, "MOST", 200_000)
+    monkeypatch.setattr(scratch, "MEASURE_SECONDS", 0.0)
+    one, other = pool.take(), pool.take()
+    write(other, {"r13.txt": "other\n"})
+    chance = random.Random(13)
+    for number in range(25):
+        write(one, {"r13.txt": f"one {number}\n" * 500})
+        with subprocess.Popen(
+            [sys.executable, "-c", LOOKING, one.name, other.name], stdout=subprocess.PIPE, process_group=0
+        ) as looking:
+            assert looking.stdout is not None
+            looking.stdout.readline()
+            deadline = time.monotonic() + chance.random() * 0.3
+            while time.monotonic() < deadline:
+                assert len(of(fleet.conflicts.check([one]), one, other)) == 1
+            os.killpg(looking.pid, signal.SIGKILL)
+    # Their git processes may still end; then whoever comes alone removes what they have left.
+    wait_until(lambda: not _tidied(fleet, one))
+    [folder] = (paths.cache() / "objects").iterdir()
+    assert sum(file.stat().st_size for file in folder.rglob("*") if file.is_file()) < 400_000
+
+
+def _tidied(fleet: Fleet, agent: Agent) -> list[Path]:
+    fleet.conflicts.check([agent])
+    return list(paths.cache().glob("objects/*/tried-*"))

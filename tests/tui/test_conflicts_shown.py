@@ -8,12 +8,14 @@ from pathlib import Path
 import pytest
 from textual.pilot import Pilot
 
+from fleet_tui.faces.conflict_wording import conflict_prompt, marks
 from fleet_tui.faces.live import ConflictDetails, LiveData
 from fleet_tui.fast_dataclasses import replace
 from fleet_tui.fleet import Fleet
 from fleet_tui.models import Agent, FleetState
 from fleet_tui.tui.dialogs.prompt import PromptDialog
-from fleet_tui.tui.widgets.conflict_lines import conflict_lines
+from fleet_tui.tui.review.screen import ReviewScreen
+from fleet_tui.tui.widgets.conflict_lines import conflict_lines, shared_line
 from fleet_tui.tui.widgets.lines import length
 from fleet_tui.tui.widgets.prompt_area import PromptArea
 from fleet_tui.tui.widgets.row_lines import Look, draw
@@ -30,47 +32,56 @@ def marked_rows(driven: Driven) -> list[str]:
     return [line for line in driven.text().splitlines() if "≠" in line]
 
 
-def test_marks_appear_when_two_collide_and_go_when_they_no_longer_do(fleet: Fleet, repository: Path) -> None:
+def colliding(fleet: Fleet) -> tuple[Agent, Agent]:
+    """Two agents of a batch that have added the same file."""
     one, other = fleet.multi(
         [("task-A", "read x; echo $x; exec cat"), ("task-B", "exec cat")], profile="shell"
     )
     for agent in (one, other):
         (Path(agent.worktree) / "same.txt").write_text(f"{agent.name}\n")
+    return one, other
+
+
+def test_both_rows_are_marked_when_two_collide_and_a_kill_takes_the_marks_away(
+    fleet: Fleet, repository: Path
+) -> None:
+    one, other = colliding(fleet)
 
     async def go() -> None:
         async with opened(repository) as driven:
-            live = driven.dashboard.view
+            view = driven.dashboard.view
             await driven.until(
-                lambda: live.live.conflict_marks == {one.id: "B", other.id: "A"}, "both are marked"
+                lambda: view.live.conflict_marks == {one.id: "B", other.id: "A"}, "both are marked"
             )
             await driven.until(lambda: "same.txt  both added it" in driven.text(), "the detail tells where")
             shown = driven.text()
             assert "A  ≠ B" in shown
-            assert "≠ A  " in shown
+            assert "B  ≠ A" in shown
             assert "≠ 2" in shown.splitlines()[0]
             assert "conflicts with task-B" in shown
             assert "= diff of the two" in shown
-            order = [agent.name for agent in live.listed]
 
-            (Path(one.worktree) / "same.txt").write_text("task-B\n")
-            fleet.prompts.send(one, "go on", now=True)
-            await driven.until(lambda: not live.live.conflict_marks, "the marks are gone", 30.0)
-            await driven.until(lambda: not marked_rows(driven), "nothing says so any more")
-            assert [agent.name for agent in live.listed] == order
+            fleet.kill([other], grace=0.2)
+            await driven.until(lambda: not view.live.conflict_marks, "the marks are gone", 30.0)
 
     drive(go())
 
 
-def test_a_killed_agent_takes_its_mark_with_it(fleet: Fleet, repository: Path) -> None:
-    one, other = fleet.multi([("task-A", "exec cat"), ("task-B", "exec cat")], profile="shell")
-    for agent in (one, other):
-        (Path(agent.worktree) / "same.txt").write_text(f"{agent.name}\n")
+@pytest.mark.slow
+def test_the_marks_go_when_the_two_merge_again_and_no_row_moves(fleet: Fleet, repository: Path) -> None:
+    one, _ = colliding(fleet)
 
     async def go() -> None:
         async with opened(repository) as driven:
-            await driven.until(lambda: len(driven.dashboard.view.live.conflict_marks) == 2, "both are marked")
-            fleet.kill([other], grace=0.2)
-            await driven.until(lambda: not driven.dashboard.view.live.conflict_marks, "it is gone", 30.0)
+            view = driven.dashboard.view
+            await driven.until(lambda: len(view.live.conflict_marks) == 2, "both are marked")
+            order = [agent.name for agent in view.listed]
+
+            (Path(one.worktree) / "same.txt").write_text("task-B\n")
+            fleet.prompts.send(one, "go on", now=True)
+            await driven.until(lambda: not view.live.conflict_marks, "the marks are gone", 30.0)
+            await driven.until(lambda: "≠" not in driven.text(), "nothing says so any more")
+            assert [agent.name for agent in view.listed] == order
 
     drive(go())
 
@@ -96,6 +107,24 @@ def test_the_prompt_begins_with_the_conflict_and_typing_replaces_it() -> None:
         await pilot.press("p")
         await until(pilot, lambda: isinstance(app.screen, PromptDialog))
         assert app.screen.query_one(PromptArea).text == "hi"
+
+    run_dashboard(go, live=fleet_states.IN_CONFLICT)
+
+
+def test_the_diff_of_the_two_opens_and_an_agent_without_a_conflict_has_none() -> None:
+    async def go(app: StageApp, pilot: Pilot[None]) -> None:
+        await pilot.press("equals_sign")
+        await until(pilot, lambda: isinstance(app.screen, ReviewScreen))
+        [review] = [screen for screen in app.screen_stack if isinstance(screen, ReviewScreen)]
+        model = review.model
+        assert (model.agent.id, model.against) == (A.id, C.name)
+        await pilot.press("escape")
+        await until(pilot, lambda: app.screen is app.dashboard)
+        await pilot.press("j", "equals_sign")
+        await until(
+            pilot, lambda: any("conflicts with nobody" in toast.message for toast in app._notifications)
+        )
+        assert app.screen is app.dashboard
 
     run_dashboard(go, live=fleet_states.IN_CONFLICT)
 
@@ -195,3 +224,37 @@ def test_many_conflicts_are_counted_where_there_is_no_room(width: int, most: int
         assert "≠" in found[0]
     if most == 12:
         assert any("more files" in line for line in found)
+
+
+@pytest.mark.pure
+def test_files_that_others_changed_too_are_named_when_nothing_conflicts() -> None:
+    details = ConflictDetails(A.id, (), "main", (B.id,), ("pyproject.toml",))
+    line = shared_line(details, A, fleet_states.SMALL.agents)
+    assert "".join(text for text, _ in line) == " shared  pyproject.toml with B, merges"
+    assert shared_line(details, B, fleet_states.SMALL.agents) == ()
+    assert shared_line(fleet_states.IN_CONFLICT.conflict_details, A, fleet_states.SMALL.agents) == ()
+
+
+@pytest.mark.pure
+def test_names_from_outside_are_sanitized_wherever_a_conflict_is_told() -> None:
+    evil = "e\x1b[31m\u202ev\x9bil\n"
+    file = ConflictingFile(evil, "both changed", (ConflictPlace(1, 2, evil),), evil)
+    conflicts = (Conflict(A.id, "", evil, (evil,), 0.0), Conflict(A.id, C.id, evil, (evil,), 0.0))
+    details = ConflictDetails(A.id, tuple((one, (file,)) for one in conflicts), "", (B.id,), (evil,))
+    agents = tuple(replace(one, name=f"{evil}{one.name}", branch=evil) for one in fleet_states.SMALL.agents)
+    live = replace(
+        fleet_states.LIVE,
+        conflicts=conflicts,
+        conflict_details=details,
+        conflict_marks=marks(agents, conflicts),
+    )
+    state = replace(fleet_states.SMALL, agents=agents)
+
+    found = [
+        *drawn(live, 80, state),
+        *detail(details, 60, 12),
+        *conflict_prompt(agents[0], live, agents).split("\n"),
+    ]
+
+    assert any("≠" in line for line in found)
+    assert all(line.isprintable() for line in found), found

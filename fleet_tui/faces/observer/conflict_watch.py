@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import queue
+import sys
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
@@ -107,8 +108,9 @@ class ConflictWatch:
 
     def run(self) -> None:
         """Check queued agents; never returns."""
-        # On Linux, this thread alone and the git processes that it starts.
-        priority.lower(NICE)
+        if sys.platform == "linux":
+            # There, this thread alone and the git processes that it starts; elsewhere the whole worker.
+            priority.lower(NICE)
         fleet = self._open_fleet()
         while True:
             try:
@@ -172,7 +174,7 @@ class ConflictWatch:
                 if other not in against:
                     merging.append(other)
         base = next(iter(report.bases.values()), "")
-        is_compared = not report.problem and agent not in report.unread
+        is_compared = not report.problem and agent not in {*report.unread, *report.without_base}
         return ConflictDetails(
             agent,
             tuple((one, ()) for one in own),

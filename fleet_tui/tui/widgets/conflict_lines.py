@@ -43,6 +43,27 @@ def conflict_lines(
     return [fit(line, width) if length(line) > width else line for line in [*lines[:room], *ending]]
 
 
+def shared_line(details: ConflictDetails, agent: Agent, agents: Sequence[Agent]) -> Line:
+    """Files that others have changed too and that merge, for an agent without a conflict; empty if there are none."""
+    if details.conflicts or not details.shared or details.agent != agent.id:
+        return ()
+    files, called = _named_files(details), _named_others(details, agent, agents)
+    end = "merges" if len(details.shared) == 1 else "merge"
+    return ((" shared  ", "muted"), (files, ""), (f" with {called}, {end}" if called else "", "muted"))
+
+
+def _named_files(details: ConflictDetails) -> str:
+    files = [clean(path).rsplit("/", 1)[-1] for path in details.shared]
+    return ", ".join(files[:2]) + (f" +{len(files) - 2}" if len(files) > 2 else "")
+
+
+def _named_others(details: ConflictDetails, agent: Agent, agents: Sequence[Agent]) -> str:
+    called = short_names(agent, [one for one in agents if one.id in details.merging], agents)
+    return ", ".join(called[:MOST_NAMED]) + (
+        f" +{len(called) - MOST_NAMED}" if len(called) > MOST_NAMED else ""
+    )
+
+
 def _head(conflict: Conflict, agents: Sequence[Agent], width: int) -> Line:
     name = next((one.name for one in agents if one.id == conflict.other), conflict.base)
     since: TextPart = (time.strftime("  %H:%M", time.localtime(conflict.since)), "muted")
@@ -78,28 +99,14 @@ def _path(path: str, room: int) -> Line:
 
 def _merging(details: ConflictDetails, agent: Agent, agents: Sequence[Agent]) -> list[Line]:
     """One line that says what merges, and one about files that others have changed as well."""
-    others = [one for one in agents if one.id in details.merging]
-    called = short_names(agent, others, agents)
-    named = ", ".join(called[:MOST_NAMED]) + (
-        f" +{len(called) - MOST_NAMED}" if len(called) > MOST_NAMED else ""
-    )
+    named = _named_others(details, agent, agents)
     lines: list[Line] = []
     if details.base or named:
-        said: Line = (
-            (" ✓ ", "success"),
-            (f"merges with {clean(details.base)}" if details.base else "merges with", ""),
-        )
-        with_others = f" and with {named}" if details.base and named else f" {named}" if named else ""
-        lines.append((*said, (with_others, "muted")))
+        first = f"merges with {clean(details.base)}" if details.base else "merges with"
+        also = f" and with {named}" if details.base and named else f" {named}" if named else ""
+        lines.append(((" ✓ ", "success"), (first, ""), (also, "muted")))
     if details.shared and named:
-        files = [clean(path).rsplit("/", 1)[-1] for path in details.shared]
-        more = f" +{len(files) - 2}" if len(files) > 2 else ""
-        end = ", it merges" if len(files) == 1 else ", they merge"
-        said = (
-            ("   ", ""),
-            ("both touch " if len(others) == 1 else "all touch ", "muted"),
-            (", ".join(files[:2]) + more, ""),
-            (end, "muted"),
-        )
-        lines.append(said)
+        who = "both touch " if len(details.merging) == 1 else "all touch "
+        end = ", it merges" if len(details.shared) == 1 else ", they merge"
+        lines.append((("   ", ""), (who, "muted"), (_named_files(details), ""), (end, "muted")))
     return lines

@@ -12,7 +12,7 @@ from fleet_tui.faces.wording import percent, source_words, word
 from fleet_tui.models import Activity, Agent, Evidence, Spending
 from fleet_tui.quantities import age, dollars, memory, tokens
 from fleet_tui.text import block
-from fleet_tui.tui.widgets.conflict_lines import conflict_lines
+from fleet_tui.tui.widgets.conflict_lines import conflict_lines, shared_line
 from fleet_tui.tui.widgets.lines import Line, LineView, TextPart, clean, fit, length
 from fleet_tui.tui.widgets.row_lines import agent_text, request_parts
 from fleet_tui.tui.widgets.statuses import ROLES
@@ -97,6 +97,9 @@ class Detail(LineView):
             first, *more = request_parts(request)
             page = (f"  {clean(request.note or request.url)}", "muted")
             lines.insert(3, ((" pull    ", "muted"), (first[0].strip(), ""), *more, page))
+        shared = shared_line(self._live.conflict_details, agent, self._agents)
+        if shared:
+            lines.insert(1, shared)
         if height >= 12:
             lines = [(), *lines]
         if height >= LOW:

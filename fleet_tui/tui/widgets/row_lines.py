@@ -244,7 +244,8 @@ def one_line_row(row: AgentRow, look: Look, width: int, widest: int) -> Line:
     name_width = max(11, widest) if width >= WIDE else row.name_width
     name_width = min(name_width, width // 2)
     name = _marked_name(row, look, width // 2)
-    name = fit(name, max(name_width, length(name)) if len(name) > 1 else name_width)
+    # A mark that fills its column is kept apart from what follows.
+    name = fit(name, max(name_width, length(name) + 1) if len(name) > 1 else name_width)
     left: Line = (*_bar(agent, look), (" ", ""), *name, (" ", ""))
     right: Line = ((f"{since(agent, look.now):>5}", "muted"), (" ", ""))
     text: TextPart = (agent_text(agent, look.live), role)
