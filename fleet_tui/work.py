@@ -391,18 +391,3 @@ class MergedBranch:
     how: Literal["merged", "rebased", "squashed"]
     has_uncommitted: bool
     """Its worktree has changes that are in no commit."""
-
-
-@dataclass(frozen=True, slots=True)
-class SpareWorktree:
-    """A worktree that was made in advance, for the next agent of its project."""
-
-    path: str
-    project: str
-    base: str
-    """The commit that is checked out in it."""
-    made_at: float
-    needed_at: float
-    """When its project last started agents."""
-    settings: str = ""
-    """A digest of what decides, besides the base, which files it has; empty until it is ready."""

@@ -60,7 +60,7 @@ class Filming:
         self._frame()
 
     def says(self, keys: str, text: str) -> None:
-        self.caption = f"{keys}  {text}"
+        self.caption = f"{keys}  {text}" if text else ""
 
     def press(self, keys: str, wait: float = 0.6) -> None:
         self._app.send(keys.encode())
@@ -80,7 +80,7 @@ class Filming:
 def main() -> None:
     FOLDER.mkdir(exist_ok=True)
     with (
-        tour.staged() as project,
+        tour.staged(has_agents=False) as project,
         PtyApp(
             [], cols=SIZE[0], rows=SIZE[1], program=Path(sys.executable).with_name("fleet-tui"), cwd=project
         ) as app,
@@ -101,7 +101,50 @@ def play(filming: Filming) -> None:
     """What is shown, key by key."""
     filming.until(lambda text: "LIST" in text, "the dashboard opens")
     filming.says("f", "one prompt, several agents")
-    filming.look(1.0)
+    filming.look(0.8)
+    filming.press("f", 0.8)
+    filming.write("Add a parser for durations such as 1h30m, with tests.")
+    filming.look(0.6)
+    filming.press("\x13", 1.0)
+    filming.until(lambda text: "1 needs you" in text, "one of them asks")
+    filming.says("] a", "one needs you: answer it from the list")
+    filming.press("]", 0.8)
+    filming.press("a", 1.2)
+    filming.press("1", 1.0)
+    filming.says("", "")
+    filming.until(
+        lambda text: "done" in text.partition("\n")[0] and "working" not in text.partition("\n")[0],
+        "all are done",
+    )
+    filming.says("c", "compare them: the project's check runs in each")
+    filming.press("c", 1.0)
+    filming.until(lambda text: text.count("✓ ran") >= 2 and "✗ ran" in text, "the ranking")
+    filming.press("k", 0.6)
+    filming.press("k", 0.6)
+    filming.look(2.5)
+    filming.says("d", "read the diff, and comment on a line")
+    filming.press("d", 1.5)
+    filming.press("J", 1.0)
+    for _ in range(9):
+        filming.press("j", 0.08)
+    filming.press("c", 0.6)
+    filming.write("Say in the docstring that a bare number is seconds.")
+    filming.press("\r", 1.0)
+    filming.says("C", "send the comments as one prompt")
+    filming.press("C", 1.4)
+    filming.press("\r", 2.0)
+    filming.press("\x1b", 0.6)
+    filming.says("m", "land the winner: nothing happens before ctrl+s")
+    filming.press("m", 1.0)
+    filming.until(lambda text: "Update your main" in text, "the preview")
+    filming.look(1.8)
+    filming.press("\x13", 0.5)
+    filming.until(lambda text: "undoes it" in text, "it has landed")
+    filming.look(1.8)
+    filming.says("u", "and take it back")
+    filming.press("u", 1.0)
+    filming.until(lambda text: "undone" in text, "it is undone")
+    filming.look(1.5)
 
 
 if __name__ == "__main__":

@@ -115,6 +115,11 @@ def _list(fleet: Fleet, agent: Agent, *, as_json: bool) -> None:
         say_json([checkpoint_record(one) for one in found], indent=2)
         return
     say_columns(list(checkpoint_rows(found, now=time.time())))
+    if found and found[0].kind == "saved":
+        number = found[0].restored
+        say(
+            f"restoring {number} did not finish; do it again: fleet checkpoint {agent.name} --restore {number}"
+        )
     say(f"restore one with: fleet checkpoint {agent.name} --restore N")
 
 

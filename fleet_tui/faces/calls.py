@@ -221,7 +221,7 @@ VERBS: tuple[Verb, ...] = (
     # Checks.
     Verb(
         "checks.start",
-        {"cli": Offer("check --detach", names={"agents": "patterns batch"}), "dashboard": Offer("compare")},
+        {"cli": Offer("check --detach", names={"agents": "patterns batch"}), "dashboard": Offer("compare land")},
         remote=True,
     ),
     Verb("checks.runs", {"cli": Offer("check --show", names={"agents": "patterns batch"}), "dashboard": Offer("compare diff")}, reads=True, remote=True),
@@ -238,15 +238,15 @@ VERBS: tuple[Verb, ...] = (
     # Landing.
     Verb(
         "landing.preview",
-        {"cli": Offer("land --dry-run", names={"check": "no_check"}), "dashboard": "fleet land --dry-run shows it"},
-        reads=True,
+        {"cli": Offer("land --dry-run", names={"check": "no_check"}), "dashboard": Offer("land")},
+        reads=True, remote=True,
     ),
     Verb(
         "landing.land",
-        {"cli": Offer("land", names={"check": "no_check", "message": "message edit"}), "dashboard": "fleet land does it"},
-        refreshes=True, waits=True,
+        {"cli": Offer("land", names={"check": "no_check", "message": "message edit"}), "dashboard": Offer("land")},
+        remote=True, refreshes=True, waits=True,
     ),
-    Verb("landing.stop_train", {"cli": Offer("land --stop", names={"agent": "stops agents"}), "dashboard": "fleet land --stop does it"}),
+    Verb("landing.stop_train", {"cli": Offer("land --stop", names={"agent": "stops agents"}), "dashboard": Offer("land")}, remote=True),
     Verb(
         "landing.give_back",
         {"cli": Offer("land --give-back", names={"agent": "agents"}), "dashboard": "fleet land --give-back does it"},

@@ -103,11 +103,10 @@ def conflict_prompt(agent: Agent, live: LiveData, agents: Sequence[Agent]) -> st
             wanted = f"Bring in {base}, resolve this, and run the tests."
             parts.append(f"Your work does not merge with {base}:\n{where}\n{wanted}")
         else:
-            wanted = (
-                f"Its files are in {other.worktree}: read them, but change only yours, so that the two merge."
-            )
+            name, branch, folder = map(one_line, (other.name, other.branch, other.worktree))
+            wanted = f"Its files are in {folder}: read them, but change only yours, so that the two merge."
             parts.append(
-                f"Your work does not merge with that of {one_line(other.name)} (branch {one_line(other.branch)}):\n{where}\n{wanted}"
+                f"Your work does not merge with that of {name} (branch {branch}):\n{where}\n{wanted}"
             )
     return "\n\n".join(parts)
 

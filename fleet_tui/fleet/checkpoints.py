@@ -12,7 +12,6 @@ from fleet_tui.models import Agent
 if TYPE_CHECKING:
     from fleet_tui.config.settings import Config
     from fleet_tui.fleet import Fleet
-    from fleet_tui.review.checkpoints import CheckpointLimits
     from fleet_tui.work import Checkpoint, Diff, FileDiff, RestoredFiles, Timeline
 
 NOTE_MOST = 500
@@ -88,7 +87,9 @@ class CheckpointVerbs:
         """An agent's checkpoints, its files now, checks of each state, and how long checkpoints are kept."""
         from fleet_tui.review import checkpoints
 
-        return checkpoints.timeline(self._fleet.store, self._fleet.current(agent), self._limits())
+        return checkpoints.timeline(
+            self._fleet.store, self._fleet.current(agent), kept_days=self._settings().checkpoint_days
+        )
 
     def restore(self, agent: Agent, number: int, *, force: bool = False) -> RestoredFiles:
         """Bring an agent's files back to a checkpoint, after saving them as they are in another one.
@@ -107,9 +108,11 @@ class CheckpointVerbs:
 
     def prune(self) -> int:
         """Delete the checkpoints of all agents that are over the limits in the settings; returns how many."""
-        from fleet_tui.review import checkpoints
+        from fleet_tui.review.checkpoint_limits import CheckpointLimits, prune
 
-        return checkpoints.prune(self._fleet.store, self._limits(), now=time.time())
+        config = self._settings()
+        limits = CheckpointLimits(config.checkpoint_days, config.checkpoint_most)
+        return prune(self._fleet.store, limits, now=time.time())
 
     def _prune_if_due(self) -> None:
         """Once a day."""
@@ -121,12 +124,6 @@ class CheckpointVerbs:
             pass
         stamp.touch(mode=0o600)
         self.prune()
-
-    def _limits(self) -> CheckpointLimits:
-        from fleet_tui.review.checkpoints import CheckpointLimits
-
-        config = self._settings()
-        return CheckpointLimits(config.checkpoint_days, config.checkpoint_most)
 
     def _settings(self) -> Config:
         """The user's own: a project does not decide what is kept of the user's work."""

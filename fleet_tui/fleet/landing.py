@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -120,6 +121,19 @@ class LandingVerbs:
         return self._fleet.prompts.send(agent, plan.give_back)
 
     # ── taking it back ──────────────────────────────────────────────────────────────────────────────────────────
+
+    def settle(self) -> None:
+        """Record how landings of killed processes have ended, unless somebody is landing there now."""
+        from fleet_tui import git
+        from fleet_tui.review import landing_session
+
+        begun = [one for one in self._fleet.store.landings.of() if one.state is LandingState.BEGUN]
+        for project in sorted({one.project for one in begun}):
+            with contextlib.suppress(FleetError):
+                git_dir = git.discover(Path(project)).git_dir
+                with landing_session.landing_session(git_dir):
+                    git.heal(git_dir)
+                    landing_session.settle(self._fleet.store, git_dir, project)
 
     def landings(self, *, everywhere: bool = False) -> list[Landing]:
         """What was landed in this project, or with `everywhere` in all, oldest first."""
@@ -339,10 +353,16 @@ class _Train:
             from fleet_tui.review import checks
 
             shown = _LastLine(lambda line: report("check", "running", line))
-            return checks.run_in(
-                self._fleet.store, agent, settings, folder=folder, tree=tree, onto=commit,
-                on_change=shown.follow, is_cancelled=shown.look,
-            )  # fmt: skip
+            try:
+                return checks.run_in(
+                    self._fleet.store, agent, settings, folder=folder, tree=tree, onto=commit,
+                    on_change=shown.follow, is_cancelled=shown.look,
+                )  # fmt: skip
+            except BaseException:
+                # Its folder is about to be removed.
+                if shown.run is not None:
+                    checks.cancel_runs(self._fleet.store, [shown.run], "the landing was interrupted")
+                raise
 
         return check
 
@@ -352,21 +372,21 @@ class _LastLine:
 
     def __init__(self, report: Callable[[str], None]) -> None:
         self._report = report
-        self._run: CheckRun | None = None
+        self.run: CheckRun | None = None
         self._line = ""
         self._at = 0.0
 
     def follow(self, run: CheckRun) -> None:
-        self._run = run if run.state is CheckState.RUNNING else None
+        self.run = run
 
     def look(self) -> bool:
         """Called all the time while it runs, to ask whether to cancel it: never."""
         now = time.monotonic()
-        if self._run is not None and now - self._at > LOOK_SECONDS:
+        if self.run is not None and self.run.state is CheckState.RUNNING and now - self._at > LOOK_SECONDS:
             from fleet_tui.review import checks
 
             self._at = now
-            lines = [line.strip() for line in checks.output(self._run, 3) if line.strip()]
+            lines = [line.strip() for line in checks.output(self.run, 3) if line.strip()]
             if lines and lines[-1] != self._line:
                 self._line = lines[-1]
                 self._report(self._line)

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 POLL_SECONDS = 30.0
 """Between two looks of `watch`: hosts limit how often they may be asked."""
+UNSENT_SECONDS = 60.0
+"""After this time, a round that was begun and has no prompt is begun again: the watch that began it was killed."""
 AT_REST = frozenset({Status.DONE, Status.IDLE})
 """An agent in these does not commit any more."""
 
@@ -144,6 +146,8 @@ class _Watching:
         self._rounds = rounds
         self._told: dict[str, str] = {}
         self._pushed: dict[str, str] = {}
+        self._unsent: dict[str, tuple[str, float]] = {}
+        """The heads of rounds that were begun without a prompt, and when each was first seen."""
 
     def news_of(self, agent: Agent, seen: SeenRequest | None) -> list[RequestNews]:
         """What is new about an agent's request, the last one with whether it is over."""
@@ -176,6 +180,8 @@ class _Watching:
     def _after_failure(self, agent: Agent, seen: SeenRequest) -> list[RequestNews | None]:
         request = seen.request
         if request.handled == request.head:
+            if not request.receipt and self._is_unsent(agent, request):
+                return []
             return [self._push_fix(agent, request)]
         if request.rounds >= self._rounds:
             why = f"{_named(request)}: still red after {request.rounds} rounds"
@@ -204,6 +210,25 @@ class _Watching:
         round_ = f"round {request.rounds + 1} of {self._rounds}"
         said = f"the failed checks were sent as a prompt ({round_}), {receipt.state} [{receipt.id}]"
         return RequestNews(store.pull_requests.all()[agent.id], said)
+
+    def _is_unsent(self, agent: Agent, request: PullRequest) -> bool:
+        """Whether a watch was killed between the claim of a round and its prompt; such a round is released after a while.
+
+        A prompt is in the store before any of it is typed, so one that is not there was not sent.
+        """
+        from fleet_tui.review.failed_checks import heading
+
+        began = heading(request.number, request.head)
+        if any(one.text.startswith(began) for one in self._fleet.prompts.receipts(agent)):
+            return False
+        head, since = self._unsent.setdefault(agent.id, (request.head, time.monotonic()))
+        if head != request.head:
+            self._unsent[agent.id] = (request.head, time.monotonic())
+        elif time.monotonic() - since > UNSENT_SECONDS:
+            del self._unsent[agent.id]
+            with self._fleet.store.transaction():
+                self._fleet.store.pull_requests.release_round(request)
+        return True
 
     def _push_fix(self, agent: Agent, request: PullRequest) -> RequestNews | None:
         from fleet_tui.review import pull_requests

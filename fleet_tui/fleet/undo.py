@@ -18,6 +18,8 @@ def undo(fleet: Fleet, agents: Sequence[Agent], *, everywhere: bool, unland: boo
     from fleet_tui.fleet.stop_and_kill import raise_first
     from fleet_tui.lifecycle import trash
 
+    if unland:
+        fleet.landing.settle()
     if not agents:
         last = fleet.landing.last(everywhere=everywhere) if unland else None
         if last is not None:

@@ -66,6 +66,7 @@ if TYPE_CHECKING:
         commits_between,
         has_commit,
         is_signed,
+        keep_undone,
         merged,
         message_of,
         rebased,
@@ -90,6 +91,7 @@ if TYPE_CHECKING:
     from fleet_tui.git.merging import OLD_GIT, MergeResult, can_merge_in_memory, merge_pairs
     from fleet_tui.git.overlap import touched_files
     from fleet_tui.git.plain import GitPlaces, place_at, place_of, run_plain
+    from fleet_tui.git.plain_checkout import CheckoutSettings, checkout_problem, checkout_settings
     from fleet_tui.git.program import GitCancelled, GitFailed
     from fleet_tui.git.pushing import Pushed, push
     from fleet_tui.git.remotes import (
@@ -121,8 +123,6 @@ if TYPE_CHECKING:
     from fleet_tui.git.spares import (
         HeldSpare,
         bring_spare,
-        checkout_problem,
-        checkout_settings,
         forget_spare_target,
         hold_spare,
         is_spare_clean,
@@ -167,13 +167,14 @@ MODULES = {
     "ignore_patterns": "IgnorePattern",
     "landing": "move_branch",
     "landing_checks": "InTheWay checkout_of dirty_files files_in_the_way head_and_branch landing_files refuse_unfinished",
-    "landing_commits": "BuiltCommit co_authors commits_between has_commit is_signed merged message_of rebased reverted snapshot_commit squashed with_trailers",
+    "landing_commits": "BuiltCommit co_authors commits_between has_commit is_signed keep_undone merged message_of rebased reverted snapshot_commit squashed with_trailers",
     "landing_heal": "heal",
     "landing_hooks": "BY_HAND COMMIT_HOOKS commit_everything hooks_folder merge_by_hand present_hooks rebase_by_hand run_post_merge squash_by_hand",
     "landing_note": "has_note",
     "merging": "MergeResult OLD_GIT can_merge_in_memory merge_pairs",
     "overlap": "touched_files",
     "plain": "GitPlaces place_at place_of run_plain",
+    "plain_checkout": "CheckoutSettings checkout_problem checkout_settings",
     "program": "GitCancelled GitFailed",
     "pushing": "Pushed push",
     "remotes": "PushPlan RemoteAddress push_plan push_plans remote_counterpart without_credentials",
@@ -183,7 +184,7 @@ MODULES = {
     "scratch_worktrees": "left_scratch scratch_worktree sweep_scratch",
     "snapshot": "Snapshot take_snapshot",
     "spares": (
-        "HeldSpare bring_spare checkout_problem checkout_settings forget_spare_target hold_spare is_spare_clean "
+        "HeldSpare bring_spare forget_spare_target hold_spare is_spare_clean "
         "is_spare_in_use make_spare release_spare settle_spare spare_entries spare_target take_spare"
     ),
     "startpoints": "start_point start_points tree_size",

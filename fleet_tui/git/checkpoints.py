@@ -64,8 +64,8 @@ class BroughtFiles:
 def files_tree(place: GitPlaces, scratch: ScratchObjects, key: str) -> Snapshot:
     """The tree of a worktree's files, with its objects in the repository. `key` names our index of the worktree."""
     index = scratch.index(f"checkpoint-{key}")
-    with exclusive(index):
-        return snapshot_by(place, {}, index)
+    with exclusive(index) as held:
+        return snapshot_by(place, {}, index, keep_open=[held])
 
 
 def head_of(place: GitPlaces) -> str:
@@ -202,10 +202,10 @@ def bring_files(place: GitPlaces, scratch: ScratchObjects, key: str, old: str, n
     """
     index = scratch.index(f"checkpoint-{key}")
     changes = _changes(place, old, new)
-    with exclusive(index):
+    with exclusive(index) as held:
         plain_output(
             place, *PLAIN, "read-tree", "-m", "-u", old, new,
-            variables={"GIT_INDEX_FILE": str(index)}, seconds=SECONDS,
+            variables={"GIT_INDEX_FILE": str(index)}, seconds=SECONDS, keep_open=[held],
         )  # fmt: skip
     written = [one.path for one in changes if one.letter != "D" and one.mode.startswith("100")]
     return BroughtFiles(

@@ -31,12 +31,14 @@ def containment(git_dir: Path, *, start: str, tip: str, target: str) -> Containm
         return "merged"
     if fork in ("", target):
         return ""
+    touched = _touched(git_dir, fork, tip)
+    # A file that only the branch has changed is not in the target; without any, the commits undo each other.
+    if not touched or not touched <= _touched(git_dir, fork, target):
+        return ""
     if _has_all_patches(git_dir, target, tip, fork, {}):
         return "rebased"
-    trees = [f"{commit}^{{tree}}" for commit in (tip, fork, target)]
-    of_tip, of_fork, of_target = lines(ask(git_dir, "rev-parse", *trees).stdout)
-    if of_tip == of_fork:
-        return ""  # its commits undo each other, and nothing can be found of them
+    trees = [f"{commit}^{{tree}}" for commit in (tip, target)]
+    of_tip, of_target = lines(ask(git_dir, "rev-parse", *trees).stdout)
     with scratch_objects(git_dir) as scratch:
         as_one = _as_one_commit(git_dir, of_tip, fork, scratch.variables)
         if _has_all_patches(git_dir, target, as_one, fork, scratch.variables) or (
@@ -57,6 +59,11 @@ def is_between(git_dir: Path, start: str, commit: str, tip: str) -> bool:
         return False
     is_before = ("merge-base", "--is-ancestor", commit)
     return ask(git_dir, *is_before, tip).returncode == 0 and ask(git_dir, *is_before, start).returncode == 1
+
+
+def _touched(git_dir: Path, old: str, new: str) -> set[str]:
+    listing = ("diff-tree", "-r", "-z", "--name-only", "--no-renames", old, new)
+    return set(ask(git_dir, *listing).stdout.split("\0")) - {""}
 
 
 def _has_all_patches(git_dir: Path, target: str, tip: str, fork: str, objects: Mapping[str, str]) -> bool:

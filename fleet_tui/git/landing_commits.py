@@ -152,6 +152,11 @@ def reverted(git_dir: Path, tip: str, old: str, new: str, message: str, *, signs
     return BuiltCommit(commit_tree(git_dir, result.tree, [tip], message, signs=signs))
 
 
+def keep_undone(git_dir: Path, name: str, commit: str) -> None:
+    """Keep what a landing had made under a hidden ref: merged files and what hooks have changed are nowhere else."""
+    query(git_dir, "update-ref", "--no-deref", f"refs/fleet/undone/{name}", commit)
+
+
 def with_trailers(message: str, trailers: Mapping[str, str] | Sequence[tuple[str, str]]) -> str:
     """A message that ends with these trailers, as far as it does not have them."""
     pairs = list(trailers.items()) if isinstance(trailers, Mapping) else list(trailers)

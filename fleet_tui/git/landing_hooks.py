@@ -41,16 +41,28 @@ def present_hooks(git_dir: Path, work_tree: Path, names: tuple[str, ...]) -> tup
 
 def merge_by_hand(scratch: Path, head: str, message: str, *, hooks: Path) -> str:
     """Merge in a scratch worktree, with the hooks of a folder; returns the commit."""
-    with _without_post_merge(hooks) as option:
-        _git(scratch, *option, "merge", "--no-ff", "--no-edit", "--no-progress", "-m", message, head)
+    with _without_post_merge(hooks) as option, _file_of(message) as file:
+        _git(scratch, *option, "merge", "--no-ff", "--no-edit", "--no-progress", "-F", file, head)
     return _head(scratch)
 
 
 def squash_by_hand(scratch: Path, head: str, message: str, *, hooks: Path) -> str:
     with _without_post_merge(hooks) as option:
         _git(scratch, *option, "merge", "--squash", "--no-progress", head)
-    _git(scratch, "commit", "--quiet", "--cleanup=strip", "-m", message)
+    with _file_of(message) as file:
+        _git(scratch, "commit", "--quiet", "--cleanup=whitespace", "-F", file)
     return _head(scratch)
+
+
+@contextlib.contextmanager
+def _file_of(message: str) -> Iterator[str]:
+    """A private file with a message, which may be longer than an argument can be."""
+    with tempfile.NamedTemporaryFile(
+        "w", encoding="utf-8", errors="surrogateescape", prefix="fleet-message-"
+    ) as file:
+        file.write(message)
+        file.flush()
+        yield file.name
 
 
 @contextlib.contextmanager
@@ -125,7 +137,8 @@ def commit_everything(place: GitPlaces, message: str, *, without: tuple[str, ...
     try:
         spared = [f":(exclude,literal){path.rstrip('/')}" for path in without]
         git("-c", "advice.addEmbeddedRepo=false", "add", "--all", "--", ".", *spared)
-        git("commit", "--quiet", "--cleanup=strip", "-m", message)
+        with _file_of(message) as file:
+            git("commit", "--quiet", "--cleanup=whitespace", "-F", file)
     except BaseException:
         if had_index and not (place.own / "index.lock").exists():
             saved.replace(index)

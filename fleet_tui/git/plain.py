@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import os
 import subprocess
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from fleet_tui import paths
@@ -99,9 +99,11 @@ def run_plain(
     variables: Mapping[str, str] | None = None,
     stdin: str = "",
     seconds: float = SECONDS,
+    keep_open: Sequence[int] = (),
 ) -> subprocess.CompletedProcess[str]:
     """Run git on a work tree, with only our configuration and without starting other programs.
 
+    `keep_open`: locks on them last until git ends, even if this process is killed.
     Raises GitFailed on a timeout.
     """
     settings = _settings_of(place)
@@ -124,7 +126,8 @@ def run_plain(
         environment |= {f"GIT_CONFIG_KEY_{number}": key, f"GIT_CONFIG_VALUE_{number}": value}
     where = place.work_tree if place.work_tree.is_dir() else place.own
     command = ["git", "-C", str(where), *SAFE_OPTIONS, *arguments]
-    return start_for(seconds, place.work_tree, command, environment | dict(variables or {}), stdin=stdin)
+    variables = environment | dict(variables or {})
+    return start_for(seconds, place.work_tree, command, variables, stdin=stdin, keep_open=keep_open)
 
 
 def plain_output(
@@ -133,9 +136,14 @@ def plain_output(
     variables: Mapping[str, str] | None = None,
     stdin: str = "",
     seconds: float = SECONDS,
+    keep_open: Sequence[int] = (),
 ) -> str:
     """Git's output. Raises GitFailed with git's reason."""
-    return printed(lambda: run_plain(place, *arguments, variables=variables, stdin=stdin, seconds=seconds))
+    return printed(
+        lambda: run_plain(
+            place, *arguments, variables=variables, stdin=stdin, seconds=seconds, keep_open=keep_open
+        )
+    )
 
 
 def merge_drivers(place: GitPlaces) -> tuple[str, ...]:

@@ -86,7 +86,7 @@ class IndexCopy:
         if os.path.lexists(index):
             import shutil  # deferred: only emptying the trash needs it
 
-            _check_index(index)
+            check_index(index)
             # With its mtime: git checks the content of files that are not older than the index.
             shutil.copy2(index, self.index)
         elif head:
@@ -206,7 +206,7 @@ class IndexCopy:
             )
 
 
-def _check_index(index: Path) -> None:
+def check_index(index: Path) -> None:
     """Raise Refused for what cannot be an index: a device would be copied until the disk is full."""
     try:
         descriptor = files.open_regular(index, os.O_RDONLY)

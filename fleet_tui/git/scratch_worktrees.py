@@ -72,7 +72,8 @@ def _is_used(path: Path) -> bool:
 def _remove(git_dir: Path, path: Path) -> bool:
     place = real(path)
     for entry in admins(git_dir):
-        if entry.worktree == place:
+        # One without a link is of a git that was killed while it made this worktree.
+        if entry.worktree == place or (not entry.link and entry.name == path.name):
             remove_tree(entry.folder)
     remove_tree(path)
     return True

@@ -12,17 +12,20 @@ import contextlib
 import fcntl
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
+from fleet_tui.errors import Refused
 from fleet_tui.fast_dataclasses import dataclass
 from fleet_tui.git.plain import GitPlaces, plain_output, run_plain
 from fleet_tui.git.program import GitFailed
-from fleet_tui.git.rescue import PLAIN
+from fleet_tui.git.rescue import PLAIN, check_index
 from fleet_tui.git.scratch import ScratchObjects, cannot_write
 from fleet_tui.git.untracked import is_readable, readable_new
 
 SECONDS = 300.0
+TRIES = 5
+"""How often the files are read when they change meanwhile."""
 _STATUS = (
     *("status", "--porcelain=v2", "-z", "--branch", "--no-ahead-behind", "--no-renames"),
     *("--untracked-files=all", "--ignore-submodules=dirty"),
@@ -52,8 +55,8 @@ def take_snapshot(
     """
     index = scratch.index(key)
     try:
-        with exclusive(index):
-            return snapshot_by(place, scratch.variables, index, seconds=seconds)
+        with exclusive(index) as held:
+            return snapshot_by(place, scratch.variables, index, seconds=seconds, keep_open=[held])
     except OSError as error:
         raise cannot_write(error) from error
     except GitFailed as error:
@@ -63,18 +66,23 @@ def take_snapshot(
 
 
 def snapshot_by(
-    place: GitPlaces, objects: Mapping[str, str], index: Path, *, seconds: float = SECONDS
+    place: GitPlaces,
+    objects: Mapping[str, str],
+    index: Path,
+    *,
+    seconds: float = SECONDS,
+    keep_open: Sequence[int] = (),
 ) -> Snapshot:
     """The tree of a worktree's files, by an index of ours that the caller uses alone. `objects` says where git writes;
-    without it, git writes to the repository."""
+    without it, git writes to the repository. `keep_open` is the lock of the index."""
     if index.exists() and not is_sparse(place):
         try:
-            return _snapshot(place, objects, index, seconds, is_known=True)
+            return _snapshot(place, objects, index, seconds, keep_open, is_known=True)
         except (GitFailed, _RulesChanged):
             # The repository may have dropped an object that this index names.
             index.unlink(missing_ok=True)
     _copy_index(place, objects, index)
-    return _snapshot(place, objects, index, seconds)
+    return _snapshot(place, objects, index, seconds, keep_open)
 
 
 def is_sparse(place: GitPlaces) -> bool:
@@ -89,11 +97,12 @@ def _copy_index(place: GitPlaces, objects: Mapping[str, str], index: Path) -> No
     draft = index.with_name(f"{index.name}.new")
     draft.unlink(missing_ok=True)
     try:
+        check_index(own)
         # With its time: git checks the content of files that are not older than the index.
         shutil.copy2(own, draft)
         _stop_overlooking(place, objects, draft)
-    except (FileNotFoundError, GitFailed):
-        # It is lost or damaged. So may be HEAD, or there is none yet.
+    except (FileNotFoundError, GitFailed, Refused):
+        # It is lost or damaged, or something else is in its place. So may be HEAD, or there is none yet.
         draft.unlink(missing_ok=True)
         variables = {**objects, "GIT_INDEX_FILE": str(draft)}
         if run_plain(place, "read-tree", "HEAD", variables=variables).returncode:
@@ -118,25 +127,48 @@ class _RulesChanged(Exception):
 
 
 def _snapshot(
-    place: GitPlaces, objects: Mapping[str, str], index: Path, seconds: float, *, is_known: bool = False
+    place: GitPlaces,
+    objects: Mapping[str, str],
+    index: Path,
+    seconds: float,
+    keep_open: Sequence[int],
+    *,
+    is_known: bool = False,
 ) -> Snapshot:
     # With the optional lock, status writes what it has found unchanged to our index, and need not read it again.
     variables = {**objects, "GIT_INDEX_FILE": str(index), "GIT_OPTIONAL_LOCKS": "1"}
 
     def git(*arguments: str, stdin: str = "") -> str:
-        return plain_output(place, *PLAIN, *arguments, variables=variables, stdin=stdin, seconds=seconds)
+        return plain_output(
+            place, *PLAIN, *arguments, variables=variables, stdin=stdin, seconds=seconds, keep_open=keep_open
+        )
 
-    status = git(*_STATUS)
-    found = _changes(status, place.work_tree)
-    if is_known and any(path.rpartition("/")[2] == ".gitignore" for path in (*found.gone, *found.changed)):
-        raise _RulesChanged
-    if found.gone:
-        # By force: git refuses to remove a file whose folder is a link by now.
-        git("update-index", "--force-remove", "-z", "--stdin", stdin="\0".join(found.gone) + "\0")
-    if found.changed:
-        # Not `add`: it would look through the whole work tree once more.
-        git("update-index", "--add", "--remove", "-z", "--stdin", stdin="\0".join(found.changed) + "\0")
-    return Snapshot(git("write-tree").strip(), found.left_out, _head(status))
+    def updated() -> tuple[_Changes, str]:
+        status = git(*_STATUS)
+        found = _changes(status, place.work_tree)
+        if is_known and any(
+            path.rpartition("/")[2] == ".gitignore" for path in (*found.gone, *found.changed)
+        ):
+            raise _RulesChanged
+        if found.gone:
+            # By force: git refuses to remove a file whose folder is a link by now.
+            git("update-index", "--force-remove", "-z", "--stdin", stdin="\0".join(found.gone) + "\0")
+        if found.changed:
+            # Not `add`: it would look through the whole work tree once more.
+            git("update-index", "--add", "--remove", "-z", "--stdin", stdin="\0".join(found.changed) + "\0")
+        return found, _head(status)
+
+    for _ in range(TRIES - 1):
+        try:
+            found, head = updated()
+            break
+        except GitFailed as error:
+            # A file has become a folder, or a folder a file, since git has looked.
+            if "Unable to process path" not in error.message:
+                raise
+    else:
+        found, head = updated()
+    return Snapshot(git("write-tree").strip(), found.left_out, head)
 
 
 def _head(status: str) -> str:
@@ -173,13 +205,14 @@ def _changes(status: str, folder: Path) -> _Changes:
 
 
 @contextlib.contextmanager
-def exclusive(index: Path) -> Iterator[None]:
-    """Use an index of ours alone; waits for who uses it now."""
+def exclusive(index: Path) -> Iterator[int]:
+    """Use an index of ours alone; waits for who uses it now. Yields the lock's descriptor: a git that gets it holds the
+    lock as well, and longer than this process if that is killed."""
     descriptor = os.open(f"{index}.use", os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)
         # Of a git that was killed: the lock above says that none is at work.
         Path(f"{index}.lock").unlink(missing_ok=True)
-        yield
+        yield descriptor
     finally:
         os.close(descriptor)

@@ -28,11 +28,11 @@ from fleet_tui.models import Agent, Status
 from fleet_tui.programs import profiles
 from fleet_tui.programs.executable import program_path
 from fleet_tui.quantities import counted
+from fleet_tui.spare_worktree import SpareWorktree
 from fleet_tui.store import backup
 from fleet_tui.store.database import Store
 from fleet_tui.system import agent_processes, identity, leftovers, processes, systemd_scope
 from fleet_tui.text import visible
-from fleet_tui.work import SpareWorktree
 
 LOW_SPACE = 1 << 30
 

@@ -19,9 +19,9 @@ from pathlib import Path
 from fleet_tui import git, names, paths
 from fleet_tui.errors import FleetError, Refused
 from fleet_tui.fast_dataclasses import replace
+from fleet_tui.spare_worktree import SpareWorktree
 from fleet_tui.store.database import Store
 from fleet_tui.system import priority, usage
-from fleet_tui.work import SpareWorktree
 
 DAY = 86_400.0
 FEWEST_FILES = 1000

@@ -8,6 +8,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from fleet_tui.quantities import counted
+
 MOST_LINES = 400
 """From the end of the output; summaries are at the end."""
 MOST_CHARACTERS = 120
@@ -43,8 +45,15 @@ def _unittest(lines: Sequence[str]) -> str:
     results, counts = _matches(_UNITTEST, lines), _matches(_UNITTEST_COUNT, lines)
     if not results or not counts:
         return ""
-    ran = f"ran {counts[-1][1]}"
-    return f"{ran}, {results[-1][2]}" if results[-1][2] else ran
+    ran = counted(int(counts[-1][1]), "test")
+    # failures=1, skipped=2
+    details = [part.partition("=") for part in (results[-1][2] or "").split(", ") if part]
+    return ", ".join(
+        [
+            ran,
+            *(f"{number} {name.removesuffix('s') if number == '1' else name}" for name, _, number in details),
+        ]
+    )
 
 
 def _cargo(lines: Sequence[str]) -> str:

@@ -1,4 +1,4 @@
-"""Checkpoints of agents: make, list, compare, restore, rename and prune them.
+"""Checkpoints of agents: make, list, compare, restore and rename them.
 
 A checkpoint is a commit under a hidden ref of the repository and a row of the store. The ref is written first: a ref
 without a row is adopted when the next checkpoint is made, so being killed between the two loses nothing.
@@ -15,7 +15,7 @@ from pathlib import Path
 
 from fleet_tui import git, paths
 from fleet_tui.errors import FleetError, NotFound, Refused
-from fleet_tui.fast_dataclasses import dataclass, replace
+from fleet_tui.fast_dataclasses import replace
 from fleet_tui.models import Agent, ReceiptState, Status
 from fleet_tui.review.diff import OpenDiff, git_dir_of
 from fleet_tui.store.database import Store
@@ -26,22 +26,14 @@ BASE, NOW, BEFORE = "base", "now", ""
 SHOWN_FILES = 8
 """How many names of changed files a row has."""
 LEFT_OUT_NAMES = 50
-DAY = 86_400.0
 LOCK_SECONDS = 30.0
+NUMBERS = 3
+"""How many numbers are tried before the reason is reported."""
 IN_TURN = frozenset({Status.SETUP, Status.STARTING, Status.WORKING, Status.BLOCKED})
 """Statuses of an agent whose program may be changing files."""
 _BEGUN = frozenset(
     {ReceiptState.ACCEPTED, ReceiptState.ANSWERED, ReceiptState.FAILED, ReceiptState.INTERRUPTED}
 )
-
-
-@dataclass(frozen=True, slots=True)
-class CheckpointLimits:
-    """How long checkpoints are kept."""
-
-    days: int
-    most: int
-    """Of one agent; more are kept only while they are younger than a day."""
 
 
 # ── making ──────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -112,17 +104,28 @@ class _Worktree:
         last = self.known[-1] if self.known else start_of(self.git_dir, self.agent)
         if not always and last is not None and last.tree == files.tree:
             return last, False
-        number = self._next_number()
-        written = git.save_checkpoint(
-            self.place, self.agent.id, number=number, tree=files.tree, kind=kind,
-            # Prompts stay in the store: a ref may be pushed.
-            note=note if kind is CheckpointKind.NAMED else "", turn=turn, restored=restored,
-        )  # fmt: skip
+        # Prompts stay in the store: a ref may be pushed.
+        kept = note if kind is CheckpointKind.NAMED else ""
+        written = self._written(files.tree, kind, kept, turn, restored)
         made = replace(self._described(written, last), note=note, left_out=files.left_out[:LEFT_OUT_NAMES])
         with self.store.transaction(uses_reserve=False):
             self.store.checkpoints.add(made)
         self.known = [*self.known, made]
         return made, True
+
+    def _written(
+        self, tree: str, kind: CheckpointKind, note: str, turn: int, restored: int
+    ) -> git.CheckpointCommit:
+        number = self._next_number()
+        for taken in range(number, number + NUMBERS):
+            # Something that git does not list may be in the way of the ref: a symbolic ref to nothing, a stale lock.
+            with contextlib.suppress(git.GitFailed):
+                return git.save_checkpoint(
+                    self.place, self.agent.id, number=taken, tree=tree, kind=kind, note=note, turn=turn, restored=restored,
+                )  # fmt: skip
+        return git.save_checkpoint(
+            self.place, self.agent.id, number=number + NUMBERS, tree=tree, kind=kind, note=note, turn=turn, restored=restored,
+        )  # fmt: skip
 
     def _next_number(self) -> int:
         in_git = [one.number for one in git.checkpoint_commits(self.git_dir, self.agent.id)]
@@ -201,11 +204,11 @@ def start_of(git_dir: Path, agent: Agent) -> Checkpoint | None:
 
 
 def start(store: Store, agent: Agent) -> Checkpoint | None:
-    git_dir = _repository_of(store, agent)
+    git_dir = repository_of(store, agent)
     return start_of(git_dir, agent) if git_dir is not None else None
 
 
-def timeline(store: Store, agent: Agent, limits: CheckpointLimits) -> Timeline:
+def timeline(store: Store, agent: Agent, *, kept_days: int) -> Timeline:
     """All checkpoints of an agent, and how its files differ from the newest now."""
     first = start(store, agent)
     found = (*([first] if first else []), *store.checkpoints.of(agent.id))
@@ -214,10 +217,10 @@ def timeline(store: Store, agent: Agent, limits: CheckpointLimits) -> Timeline:
     if found:
         with contextlib.suppress(FleetError), compared(store, agent, found[-1].number, NOW) as difference:
             now = difference.diff
-    git_dir = _repository_of(store, agent)
+    git_dir = repository_of(store, agent)
     subject = git.subject_of(git_dir, agent.base) if git_dir is not None and agent.base else ""
     return Timeline(
-        agent.id, found, now, _checks(store, found), f"{agent.base[:7]} {subject}".strip(), limits.days
+        agent.id, found, now, _checks(store, found), f"{agent.base[:7]} {subject}".strip(), kept_days
     )
 
 
@@ -257,7 +260,7 @@ def compared(store: Store, agent: Agent, number: int, against: str = BEFORE) -> 
             label = f"checkpoint {number}"
             yield OpenDiff(Diff(agent.id, label, one.tree, now.tree, tuple(changed), now.left_out), git_dir, objects)  # fmt: skip
         return
-    found = _repository_of(store, agent)
+    found = repository_of(store, agent)
     if found is None:
         raise NotFound(f"the repository of {agent.name} is gone", hint=f"it was {agent.project}")
     old = _compared(store, agent, one, against)
@@ -279,7 +282,7 @@ def _compared(store: Store, agent: Agent, new: Checkpoint, against: str) -> Chec
     return find(store, agent, int(against))
 
 
-def _repository_of(store: Store, agent: Agent) -> Path | None:
+def repository_of(store: Store, agent: Agent) -> Path | None:
     found = store.agents.git_dirs([agent]).get(agent.id)
     return found if found is not None and found.is_dir() else None
 
@@ -306,7 +309,6 @@ def restore(store: Store, agent: Agent, number: int, *, force: bool = False) -> 
             )
         _check_objects(worktree, wanted)
         files = worktree.snapshot()
-        saved, _ = worktree.save(CheckpointKind.SAVED, restored=number, files=files)
         way = git.in_the_way(worktree.place, files.tree, wanted.tree, files.left_out)
         if way:
             more = f" and {len(way) - 3} more" if len(way) > 3 else ""
@@ -314,6 +316,7 @@ def restore(store: Store, agent: Agent, number: int, *, force: bool = False) -> 
                 f"{', '.join(way[:3])}{more}: in no checkpoint, and where checkpoint {number} has another file",
                 hint="nothing was changed; move them away first",
             )
+        saved, _ = worktree.save(CheckpointKind.SAVED, restored=number, files=files)
         try:
             done = git.bring_files(worktree.place, worktree.scratch, agent.id, files.tree, wanted.tree)
         except git.GitFailed as error:
@@ -346,46 +349,3 @@ def rename(store: Store, agent: Agent, number: int, note: str) -> Checkpoint:
     found = find(store, agent, number)
     with store.transaction():
         return store.checkpoints.rename(found, note, time.time())
-
-
-def prune(store: Store, limits: CheckpointLimits, *, now: float) -> int:
-    """Delete checkpoints that are over the limits; returns how many.
-
-    An agent that still has its worktree, in place or in the trash, keeps its newest checkpoint and those the user has
-    named. After the worktree has left the trash, all of them go once they are too old.
-    """
-    removed = 0
-    agents = {agent.id: agent for agent in store.agents.all()}
-    for agent_id in store.checkpoints.agents():
-        agent = agents.get(agent_id)
-        # A damaged row of an agent says nothing about its checkpoints.
-        if agent is None:
-            continue
-        chosen = over_limits(agent, store.checkpoints.of(agent_id), limits, now=now)
-        if chosen:
-            removed += len(chosen)
-            _drop(store, agent, [one.number for one in chosen], now=now)
-    return removed
-
-
-def over_limits(
-    agent: Agent, checkpoints: Sequence[Checkpoint], limits: CheckpointLimits, *, now: float
-) -> list[Checkpoint]:
-    """The checkpoints of an agent that are to go, oldest first."""
-    too_old = [one for one in checkpoints if now - one.at > limits.days * DAY]
-    if agent.status is Status.KILLED and not agent.trash and not Path(agent.worktree).is_dir():
-        return too_old
-    others = [one for one in checkpoints[:-1] if one.kind is not CheckpointKind.NAMED]
-    aged = {one.number for one in too_old}
-    surplus = others[: max(0, len(checkpoints) - limits.most)]
-    aged |= {one.number for one in surplus if now - one.at > DAY}
-    return [one for one in others if one.number in aged]
-
-
-def _drop(store: Store, agent: Agent, numbers: Sequence[int], *, now: float) -> None:
-    git_dir = _repository_of(store, agent)
-    # Rows first: a ref without a row is found again, a row without a ref could not be restored.
-    with store.transaction(uses_reserve=False):
-        store.checkpoints.remove(agent.id, numbers, now)
-    if git_dir is not None:
-        git.drop_checkpoints(git_dir, agent.id, numbers)

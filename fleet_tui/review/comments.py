@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from fleet_tui.errors import NotFound, Refused, UsageError
 from fleet_tui.fast_dataclasses import replace
-from fleet_tui.names import check_text
+from fleet_tui.names import MAX_PROMPT_BYTES, check_text
 from fleet_tui.store.reviews import StoredComment
 from fleet_tui.text import flat
 from fleet_tui.work import ReviewComment, Side
@@ -135,12 +135,23 @@ def check_unsent(comment: ReviewComment) -> None:
 
 
 def round_text(comments: Sequence[ReviewComment], number: int) -> str:
-    """The prompt of a round: each place with its lines and the comment. Raises NotFound without a comment."""
+    """The prompt of a round: each place with its lines and the comment. Raises NotFound without a comment, and UsageError if it
+    is too long for a prompt."""
     if not comments:
         raise NotFound(
             "there is no comment to send",
             hint='write one: fleet comment AGENT PATH:LINE "what should change"',
         )
+    text = _round(comments, number)
+    if len(text.encode("utf-8", "replace")) > MAX_PROMPT_BYTES:
+        raise UsageError(
+            f"these comments are over {MAX_PROMPT_BYTES} bytes",
+            hint="shorten or delete some: fleet comments AGENT --delete ID",
+        )
+    return text
+
+
+def _round(comments: Sequence[ReviewComment], number: int) -> str:
     count = "1 comment" if len(comments) == 1 else f"{len(comments)} comments"
     return "\n\n".join(
         [

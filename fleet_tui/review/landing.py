@@ -142,11 +142,12 @@ class LandingRun:
         self._on_step("commit", "done", head[:10])
 
     def _request(self, plan: LandingPlan) -> Landing:
-        """Check the work as it would be after a merge, then push it and open a pull request."""
+        """Check the work as it would be after a merge, if it merges, then push it and open a pull request."""
         with self._step("bring in"):
             draft = self._draft(signs=False)
-        self._refuse_conflict(draft)
-        self._check(draft.commit)
+        if draft.commit == self._target.tip:
+            self._refuse_conflict(draft)
+        self._check(draft.commit or self._target.head)
         title, _, body = plan.message.partition("\n")
         with self._step("push"):
             request = pull_requests.open_request(

@@ -117,6 +117,8 @@ class _Preview:
         moved = git.commits_between(git_dir, target.head, target.tip, objects=self._objects) if fork else []
         conflicts, tree = self._merged(work, fork)
         files: tuple[ChangedFile, ...] = ()
+        if not tree and fork and choices.strategy == "pr":
+            files = tuple(git.changed_files(git_dir, fork, work, objects=self._objects))
         if tree:
             found = git.changed_files(git_dir, target.tip, tree, objects=self._objects)
             dirty = {one.path for one in uncommitted}
@@ -218,12 +220,11 @@ class _Preview:
         )
         paths = tuple(one.path for one in found) or merged.paths
         count = "1 file conflicts" if len(paths) == 1 else f"{len(paths)} files conflict"
-        self._stop(
-            "conflict",
-            f"{count} with {target.into}: {', '.join(paths[:5])}",
-            "--give-back asks the agent to resolve them",
-            paths,
-        )
+        said = f"{count} with {target.into}: {', '.join(paths[:5])}"
+        if self._choices.strategy == "pr":
+            self._warnings.append(f"{said}; the pull request cannot be merged until that is resolved")
+        else:
+            self._stop("conflict", said, "--give-back asks the agent to resolve them", paths)
         return found or tuple(ConflictingFile(path, "other") for path in merged.paths), ""
 
     def _base_place(self) -> git.GitPlaces | None:
@@ -337,9 +338,10 @@ def steps(plan: LandingPlan, touches: set[str], *, is_main: bool) -> list[Landin
             if plan.conflicts
             else ("✓ merges clean, tried in memory",)
         )
-        found.append(
-            LandingStep("bring in", f"Bring in {plan.into}", note, (*rows, *state), bool(plan.conflicts))
-        )
+        is_request = plan.strategy == "pr"
+        title = f"Try the merge into {plan.into}" if is_request else f"Bring in {plan.into}"
+        is_blocked = bool(plan.conflicts) and not is_request
+        found.append(LandingStep("bring in", title, note, (*rows, *state), is_blocked))
     if plan.check_command:
         lines = ("in a scratch worktree; red stops here",)
         found.append(LandingStep("check", "Check the result", plan.check_command, lines))

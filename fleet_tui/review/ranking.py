@@ -161,7 +161,7 @@ def grounds(one: ComparedAgent, agents: Sequence[ComparedAgent], base: str) -> t
 def _check_ground(one: ComparedAgent, others: Sequence[ComparedAgent]) -> Ground:
     words = []
     for verdict in _VERDICTS:
-        labels = [other.label for other in others if other.verdict == verdict]
+        labels = [other.label for other in others if other.verdict == verdict and not other.is_empty]
         if labels:
             words.append(_of_others(one.verdict, verdict, labels))
     summary = one.check.summary if one.check is not None and one.verdict == "green" else ""
@@ -216,10 +216,12 @@ def _tests_ground(one: ComparedAgent, others: Sequence[ComparedAgent]) -> Ground
         f"{counted(one.tests, 'test')} added" if one.tests >= 0 else f"{counted(-one.tests, 'test')} removed"
     )
     more = [other for other in others if other.tests > one.tests]
-    if not more:
-        return Ground(fact, "more than the others" if others else "", is_better=one.tests > 0)
-    best = max(more, key=lambda other: other.tests)
-    return Ground(fact, f"{best.label} adds {best.tests}", is_better=False)
+    same = [other.label for other in others if other.tests == one.tests]
+    if more:
+        best = max(more, key=lambda other: other.tests)
+        return Ground(fact, f"{best.label} adds {best.tests}", is_better=False)
+    words = f"as many as {_joined(same)}" if same else "more than the others" if others else ""
+    return Ground(fact, words, is_better=one.tests > 0)
 
 
 def _cost_ground(one: ComparedAgent, others: Sequence[ComparedAgent]) -> Ground:

@@ -25,6 +25,7 @@ def unland(store: Store, landing: Landing) -> str:
     if found is None or not git.has_commit(repo.git_dir, landing.new, found.commit):
         raise Refused(f"{landing.into} no longer has what was landed", hint=f"see: git log {landing.into}")
     goal, done = _goal(repo.git_dir, landing, found.commit)
+    git.keep_undone(repo.git_dir, landing.id, landing.new)
     why = f"fleet: undo landing of {landing.new[:10]}"
     git.move_branch(repo.git_dir, landing.into, found.commit, goal, why=why, root=repo.root)
     with store.transaction():

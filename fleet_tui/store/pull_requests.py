@@ -67,6 +67,14 @@ class PullRequestTable:
             (request.rounds, request.handled, request.agent, request.head),
         )
 
+    def release_round(self, request: PullRequest) -> None:
+        """Give up a claim that was never followed by a prompt. Call inside a transaction."""
+        self._db.execute(
+            "update pull_request set rounds = max(0, rounds - 1), handled = '' "
+            "where agent = ? and handled = ? and receipt = ''",
+            (request.agent, request.handled),
+        )
+
     def set_receipt(self, request: PullRequest, receipt: str) -> None:
         """Record the prompt that a claimed round was sent with. Call inside a transaction."""
         self._db.execute(

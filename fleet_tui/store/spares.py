@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from fleet_tui.spare_worktree import SpareWorktree
 from fleet_tui.store import row_decoder
 from fleet_tui.store.sqlite import SqliteDatabase
-from fleet_tui.work import SpareWorktree
 
 COLUMNS = ("path", "project", "base", "made_at", "needed_at", "settings")
 

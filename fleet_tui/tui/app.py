@@ -58,7 +58,18 @@ SETTLED_SECONDS = 2.0
 """After this, most objects live as long as the dashboard."""
 MAX_ERRORS = 3
 """Internal errors that are shown before the dashboard ends."""
-SHEETS = ("base", "compare", "dashboard", "dialogs", "fan_out", "help", "logs", "review", "timeline")
+SHEETS = (
+    "base",
+    "compare",
+    "dashboard",
+    "dialogs",
+    "fan_out",
+    "help",
+    "landing",
+    "logs",
+    "review",
+    "timeline",
+)
 
 
 class DashboardCrashed(FleetError):

@@ -21,8 +21,10 @@ from fleet_tui.errors import FleetError, StoreError
 from fleet_tui.faces import calls
 from fleet_tui.faces.observer import Observer
 from fleet_tui.fleet import Fleet
+from fleet_tui.landings import LandingProgress
 from fleet_tui.tui.worker_protocol import (
     UNREADABLE,
+    LandingNews,
     LaunchStep,
     Watch,
     WorkerAnswer,
@@ -93,8 +95,11 @@ class DashboardWorker:
             found.close()
 
     def _answer(self, call: WorkerCall) -> None:
-        def report(agent: Agent, progress: LaunchProgress) -> None:
-            self.send(LaunchStep(call.number, agent, progress.step, progress.note))
+        def report(agent: Agent, progress: LaunchProgress | LandingProgress) -> None:
+            if isinstance(progress, LandingProgress):
+                self.send(LandingNews(call.number, agent, progress))
+            else:
+                self.send(LaunchStep(call.number, agent, progress.step, progress.note))
 
         try:
             value = calls.run(self._fleet(), call.verb, call.arguments, call.options, report)

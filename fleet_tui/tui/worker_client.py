@@ -22,6 +22,7 @@ from fleet_tui.errors import FleetError, from_kind
 from fleet_tui.faces.live import LiveData
 from fleet_tui.tui.worker_protocol import (
     UNREADABLE,
+    LandingNews,
     LaunchStep,
     Watch,
     WorkerAnswer,
@@ -34,7 +35,8 @@ RESTART_SECONDS = 1.0
 UPDATED = "fleet-tui was updated"
 RESTART = "restart the dashboard; agents keep running"
 
-OnStep = Callable[[LaunchStep], None]
+OnStep = Callable[[Any], None]
+"""Takes the news of a call: steps of a launch, or of a landing."""
 
 
 class WorkerCrashed(Exception):
@@ -146,7 +148,7 @@ class WorkerClient:
                 self._outdated()
         elif isinstance(message, LiveData):
             self.on_live_data(message)
-        elif isinstance(message, LaunchStep):
+        elif isinstance(message, LaunchStep | LandingNews):
             _, on_step = self._waiting.get(message.number, (None, None))
             if on_step is not None:
                 on_step(message)

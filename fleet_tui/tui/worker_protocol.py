@@ -11,9 +11,10 @@ from typing import Any
 
 from fleet_tui import __version__
 from fleet_tui.fast_dataclasses import dataclass, field
+from fleet_tui.landings import LandingProgress
 from fleet_tui.models import Agent, LaunchStage
 
-PROTOCOL = 2
+PROTOCOL = 3
 """Raised with every change that an earlier dashboard or worker does not understand."""
 UNREADABLE = "fleet-tui worker: unreadable"
 """What a worker sends when it cannot unpickle what the dashboard sends."""
@@ -71,3 +72,12 @@ class LaunchStep:
     agent: Agent
     step: LaunchStage
     note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class LandingNews:
+    """The progress of one agent that a call lands."""
+
+    number: int
+    agent: Agent
+    progress: LandingProgress

@@ -53,6 +53,23 @@ def test_a_diff_of_a_checkpoint_can_be_applied(cli: Cli, agent: Agent, tmp_path:
     assert (tmp_path / "r/new").read_bytes() == b"\0\1\xff" * 100
 
 
+def test_a_restore_that_did_not_finish_is_named(cli: Cli, agent: Agent, fleet: Fleet) -> None:
+    file = Path(agent.worktree, "new")
+    file.write_text("1\n")
+    cli.ok("checkpoint", agent.name)
+    file.write_text("2\n")
+    cli.ok("checkpoint", agent.name, "--restore", "1")
+    assert "did not finish" not in cli.ok("checkpoint", agent.name, "--list")
+
+    # As after a kill between the files and the row.
+    with fleet.store.transaction():
+        fleet.store.checkpoints.remove(agent.id, [3], 0.0)
+
+    assert f"do it again: fleet checkpoint {agent.name} --restore 1" in cli.ok(
+        "checkpoint", agent.name, "--list"
+    )
+
+
 @pytest.mark.parametrize(
     "options",
     [

@@ -70,14 +70,29 @@ def test_several_requests_are_independent_of_each_other(
     assert [one["pull_request"][-1] for one in json.loads(ran.out)["landings"]] == ["1", "2"]
 
 
-def test_a_red_check_a_conflict_and_a_missing_remote_push_nothing(
+def test_a_conflict_is_a_warning_and_the_work_alone_is_checked(
+    cli: Cli, pool: AgentPool, project: Path, host: ScriptedHost
+) -> None:
+    agent = take(pool, {"one.py": "a\n"})
+    commit(project, {"one.py": "b\n"})
+    configure('[land]\ncheck = "grep -x a one.py"\n')
+
+    shown = cli.ok("land", agent.name, "-s", "pr", "--dry-run").splitlines()
+    ran = cli("land", agent.name, "-s", "pr", "--yes")
+
+    assert "  1 Try the merge into main  moved by 1 since the branch" in shown
+    assert "      A one.py  +1 −0" in shown
+    warning = "1 file conflicts with main: one.py; the pull request cannot be merged until that is resolved"
+    assert f"  ! {warning}" in shown
+    assert (ran.code, host.requests[0]["branch"]) == (0, agent.branch)
+
+
+def test_a_red_check_and_a_missing_remote_push_nothing(
     cli: Cli, pool: AgentPool, project: Path, host: ScriptedHost
 ) -> None:
     agent, other = take(pool, {"one.py": "a\n"}), take(pool, {"two.py": "a\n"})
     configure('[land]\ncheck = "false"\nstrategy = "pr"\n')
     assert cli("land", agent.name, "--yes").code == 15
-    commit(project, {"one.py": "b\n"})
-    assert cli("land", agent.name, "--yes").code == 14
     call(project, "config", "--remove-section", "remote.origin")
     assert "has no remote to push to" in cli("land", other.name, "--yes", "--no-check").err
     assert (host.tip(agent.branch), host.calls) == ("", [])

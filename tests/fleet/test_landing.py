@@ -193,6 +193,21 @@ def test_a_message_is_that_of_the_commit(fleet: Fleet, pool: AgentPool, project:
     assert call(project, "log", "-1", "--format=%B") == "Say it\n\nlike this"
 
 
+@pytest.mark.parametrize("has_hooks", [False, True], ids=["in memory", "by hand"])
+def test_a_long_message_with_number_signs_stays_as_it_is(
+    fleet: Fleet, pool: AgentPool, project: Path, has_hooks: bool
+) -> None:
+    if has_hooks:
+        hook(project, "commit-msg", "exit 0")
+    agent = take(pool, {"one.py": "a\n"})
+    message = "Subject\n\n#12 is fixed\n" + "x" * 200_000
+
+    report = fleet.landing.land([agent], strategy="squash", message=message)
+
+    assert report.stopped is None
+    assert call(project, "log", "-1", "--format=%B") == message
+
+
 def test_a_train_lands_each_on_top_of_the_last_and_stops_at_the_first_conflict(
     fleet: Fleet, pool: AgentPool, project: Path
 ) -> None:
@@ -411,7 +426,12 @@ def test_hooks_run_on_real_files_as_by_hand(
 
 
 @pytest.mark.parametrize(
-    ("strategy", "name"), [("merge", "pre-merge-commit"), ("squash", "pre-commit"), ("rebase", "pre-rebase")]
+    ("strategy", "name"),
+    [
+        pytest.param("merge", "pre-merge-commit", marks=pytest.mark.slow),
+        ("squash", "pre-commit"),
+        pytest.param("rebase", "pre-rebase", marks=pytest.mark.slow),
+    ],
 )
 def test_a_hook_that_refuses_stops_it_with_its_words(
     fleet: Fleet, pool: AgentPool, project: Path, strategy: str, name: str

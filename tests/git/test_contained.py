@@ -51,6 +51,14 @@ def test_a_squashed_branch_is_recognized_also_after_later_changes(
     assert found(repo, side) == "squashed"
 
 
+def test_what_was_taken_back_is_not_contained(repo: Path, side: Path) -> None:
+    call(repo, "merge", "--quiet", "--squash", "side")
+    call(repo, "commit", "--quiet", "-m", "all of side")
+    assert found(repo, side) == "squashed"
+    call(repo, "revert", "--no-edit", "HEAD")
+    assert found(repo, side) == ""
+
+
 def test_a_branch_without_commits_or_with_half_of_them_there_is_not_contained(
     repo: Path, place: Path
 ) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -244,3 +245,26 @@ def test_a_full_disk_is_one_clear_error(place: Path, tmp_path: Path, monkeypatch
         monkeypatch.setenv("XDG_CACHE_HOME", str(disk / "other"))
         with pytest.raises(GitFailed, match=r"cannot write to .*: No space left"):
             names(place)
+
+
+def test_snapshots_while_an_agent_commits_are_of_whole_files(place: Path) -> None:
+    script = """
+    for number in 1 2 3 4 5 6 7 8 9 10 11 12; do
+        for name in a b c d; do echo $number > $name; done
+        rm -rf folder; mkdir folder; echo $number > folder/inner
+        git add --all && git commit --quiet -m $number
+        rm -rf folder; echo $number > folder
+        git add --all && git commit --quiet -m $number
+    done
+    """
+    where = git.place_at(place)
+    with subprocess.Popen(["sh", "-ec", script], cwd=place) as agent:
+        taken = 0
+        while agent.poll() is None:
+            tree_of(place)
+            taken += 1
+
+    assert agent.returncode == 0, "nothing of ours was in its way"
+    assert taken
+    assert tree_of(place) == call(place, "rev-parse", "HEAD^{tree}")
+    assert not list(where.own.glob("*.lock"))

@@ -19,8 +19,8 @@ from fleet_tui.fleet import Fleet
 from fleet_tui.holder.lock import is_held
 from fleet_tui.lifecycle import spares
 from fleet_tui.models import Agent
+from fleet_tui.spare_worktree import SpareWorktree
 from fleet_tui.system import processes
-from fleet_tui.work import SpareWorktree
 from tests.conftest import QUIET_CONFIG
 from tests.git.repositories import branches, call, entries
 from tests.holder.holders import wait_until

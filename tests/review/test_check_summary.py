@@ -14,9 +14,9 @@ pytestmark = pytest.mark.pure
     [
         ("....\n======= 214 passed, 3 skipped in 2.51s =======", "214 passed, 3 skipped"),
         ("FAILED test_a.py::test_b\n5 failed, 209 passed, 1 warning in 11.20s\nmake: *** [test] Error 1", "5 failed, 209 passed, 1 warning"),
-        ("Ran 12 tests in 0.004s\n\nOK (skipped=2)", "ran 12, skipped=2"),
-        ("Ran 1 test in 0.004s\n\nFAILED (failures=1)", "ran 1, failures=1"),
-        ("Ran 7 tests in 0.1s\n\nOK", "ran 7"),
+        ("Ran 12 tests in 0.004s\n\nOK (skipped=2)", "12 tests, 2 skipped"),
+        ("Ran 1 test in 0.004s\n\nFAILED (failures=1)", "1 test, 1 failure"),
+        ("Ran 7 tests in 0.1s\n\nOK", "7 tests"),
         (
             "test result: ok. 40 passed; 0 failed; 1 ignored; 0 measured\ntest result: FAILED. 2 passed; 3 failed; 0 ignored; 0 measured",
             "42 passed, 3 failed, 1 ignored",

@@ -13,7 +13,8 @@ from fleet_tui.errors import FleetError, NotFound, Refused
 from fleet_tui.fast_dataclasses import replace
 from fleet_tui.fleet import Fleet
 from fleet_tui.models import Agent, Status
-from fleet_tui.review.checkpoints import DAY, CheckpointLimits, make_after_turn, over_limits, prune
+from fleet_tui.review.checkpoint_limits import DAY, CheckpointLimits, over_limits, prune
+from fleet_tui.review.checkpoints import make_after_turn
 from fleet_tui.work import Checkpoint, CheckpointKind
 from tests.agent_pool import AgentPool, fleet, module_pool, pool
 from tests.git.repositories import call, commit
@@ -134,6 +135,7 @@ def test_files_in_the_way_stop_a_restore_and_are_named(fleet: Fleet, agent: Agen
         fleet.checkpoints.restore(agent, 1)
 
     assert "nothing was changed" in refused.value.hint
+    assert numbers(fleet, agent) == [(1, "named")]
     assert files_of(worktree) == before
 
 

@@ -65,6 +65,12 @@ def wait_for_output(fleet: Fleet, agent: Agent, text: str) -> None:
     wait_until(lambda: any(text in line for line in fleet.checks.output(agent)), f"output {text!r}")
 
 
+def alive(pids: Path) -> list[int]:
+    """Those of the processes in this file that still run; the pid is the last word of a line."""
+    found = (processes.look_up(int(line.split()[-1])) for line in pids.read_text().splitlines())
+    return [one.pid for one in found if one is not None and one.is_alive]
+
+
 # ── how a check ends ────────────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -132,6 +138,34 @@ def test_only_what_the_last_run_printed_is_kept_in_bounds(fleet: Fleet, agent: A
     assert sum(file.stat().st_size for file in folder.rglob("*") if file.is_file()) < 20 << 20
 
 
+def test_a_check_of_merged_work_runs_in_the_given_folder_and_does_not_count_for_the_worktree(
+    fleet: Fleet, agent: Agent, tmp_path: Path
+) -> None:
+    check_with("pwd; echo made >made.txt")
+    states: list[CheckState] = []
+
+    run = checks.run_in(
+        fleet.store, agent, fleet.checks.settings(agent), folder=tmp_path, tree="a" * 40, onto="b" * 40,
+        on_change=lambda run: states.append(run.state),
+    )  # fmt: skip
+
+    assert run.is_green
+    assert states[-1] is CheckState.PASSED
+    assert checks.output(run, 1) == [str(tmp_path)]
+    assert (run.onto, run.note, fleet.checks.runs([agent])) == ("b" * 40, "", {})
+
+
+def test_a_check_of_merged_work_can_be_cancelled(fleet: Fleet, agent: Agent, tmp_path: Path) -> None:
+    check_with(f"echo begun >{tmp_path}/begun; exec sleep 1000")
+
+    run = checks.run_in(
+        fleet.store, agent, fleet.checks.settings(agent), folder=tmp_path, tree="a" * 40, onto="b" * 40,
+        is_cancelled=lambda: (tmp_path / "begun").exists(),
+    )  # fmt: skip
+
+    assert run.state is CheckState.CANCELLED
+
+
 # ── bounds ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -144,21 +178,22 @@ def test_a_check_that_hangs_is_ended_with_all_that_it_has_started(
     fleet: Fleet, agent: Agent, tmp_path: Path
 ) -> None:
     pids = tmp_path / "pids"
-    check_with(f"{script('escapes', pids)}")
+    # A shell starts sooner than Python does on a busy machine.
+    hang = f"sh -c 'echo $$ >>{pids}; exec sleep 1000'"
+    check_with(f"{hang} & setsid {hang} & (setsid {hang} &); {hang}")
 
-    run = fleet.checks.wait([limited(fleet, agent, 3.0)], seconds=SECONDS)[0]
+    run = fleet.checks.wait([limited(fleet, agent, 1.5)], seconds=SECONDS)[0]
 
     assert run.state is CheckState.TIMED_OUT
-    escaped = [int(line.split()[1]) for line in pids.read_text().splitlines()]
-    assert len(escaped) == 5
-    assert [pid for pid in escaped if (found := processes.look_up(pid)) and found.is_alive] == []
+    assert len(pids.read_text().split()) == 4
+    assert alive(pids) == []
 
 
 @pytest.mark.slow
 def test_a_check_that_ignores_signals_is_killed(fleet: Fleet, agent: Agent) -> None:
     check_with(script("stubborn"))
 
-    run = fleet.checks.wait([limited(fleet, agent, 0.5)], seconds=SECONDS)[0]
+    run = fleet.checks.wait([limited(fleet, agent, 4.0)], seconds=SECONDS)[0]
 
     assert run.state is CheckState.TIMED_OUT
     assert any("no to SIGTERM" in line for line in fleet.checks.output(agent))
@@ -190,13 +225,12 @@ def test_a_cancelled_check_leaves_nothing_running(fleet: Fleet, agent: Agent, tm
     pids = tmp_path / "pids"
     check_with(script("escapes", pids))
     fleet.checks.start([agent])
-    wait_for_output(fleet, agent, "ready")
+    wait_until(lambda: pids.exists() and len(pids.read_text().splitlines()) == 5, "five escaped processes")
 
     (run,) = fleet.checks.cancel([agent])
 
     assert run.state is CheckState.CANCELLED
-    left = [int(line.split()[1]) for line in pids.read_text().splitlines()]
-    assert [pid for pid in left if (found := processes.look_up(pid)) and found.is_alive] == []
+    assert alive(pids) == []
 
 
 def test_a_check_that_waits_can_be_cancelled(fleet: Fleet, pool: AgentPool) -> None:

@@ -185,3 +185,13 @@ def test_a_mark_keeps_what_was_reviewed_under_any_name(fleet: Fleet, agent: Agen
     ]
     made = fleet.review.comment(agent, "odd \udce9\n.txt", "new", 1, 1, "name it well")
     assert fleet.review.comments(agent) == [made]
+
+
+def test_a_round_that_is_too_long_for_a_prompt_says_so_and_stays(fleet: Fleet, agent: Agent) -> None:
+    for _ in range(14):
+        fleet.review.comment(agent, "f.py", "new", 1, 1, "x" * 20_000)
+
+    with pytest.raises(UsageError, match="comments are over 262144 bytes"):
+        fleet.review.send_comments(agent)
+
+    assert not any(one.is_sent for one in fleet.review.comments(agent))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import random
+import subprocess
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -9,14 +11,16 @@ from pathlib import Path
 
 import pytest
 
+from fleet_tui import paths
 from fleet_tui.errors import Refused
-from fleet_tui.fleet import Fleet
+from fleet_tui.fleet import Fleet, pull_requests
 from fleet_tui.fleet.pull_requests import RequestNews
 from fleet_tui.models import Agent, Receipt, Status
 from fleet_tui.review import host_program
-from fleet_tui.review.failed_checks import MOST_LINES
+from fleet_tui.review.failed_checks import MOST_LINES, heading
 from fleet_tui.work import MergedBranch, PullRequest
 from tests.agent_pool import AgentPool, fleet, module_pool, pool
+from tests.cli.commands import FLEET
 from tests.git.repositories import call, commit
 from tests.scripted_hosts import ScriptedHost, run
 
@@ -402,6 +406,50 @@ def watched(project: Path, agent: Agent) -> None:
     own = Fleet(project)
     assert follow(own, agent)
     own.close()
+
+
+def test_a_round_whose_watch_was_killed_before_its_prompt_is_begun_again(
+    fleet: Fleet, agent: Agent, host: ScriptedHost, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    host.install().set(logs={"1": "x\n"})
+    fleet.pull_requests.open(agent)
+    host.change(agent.branch, head=tip(agent), checks=[run("build", "FAILURE")])
+    [seen] = fleet.pull_requests.refresh([agent])
+    with fleet.store.transaction():
+        assert fleet.store.pull_requests.claim_round(seen, 1, 0.0)
+    monkeypatch.setattr(pull_requests, "UNSENT_SECONDS", 0.2)
+
+    said = follow(fleet, agent, nothing, rounds=1)
+
+    assert [line.split(" (")[0] for line in said] == [
+        "#1 checks have failed: build",
+        "the failed checks were sent as a prompt",
+    ]
+    assert (len(sent_to(fleet, agent)), request_of(fleet, agent).rounds) == (1, 1)
+
+
+@pytest.mark.slow
+def test_a_watch_that_is_killed_at_any_moment_sends_a_commits_checks_once(
+    fleet: Fleet, agent: Agent, host: ScriptedHost, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    host.install().set(logs={"1": "x\n"})
+    fleet.pull_requests.open(agent)
+    monkeypatch.setattr(pull_requests, "UNSENT_SECONDS", 0.2)
+    with paths.user_config().open("a") as settings:
+        settings.write("[land]\npr_rounds = 100\n")
+    chance = random.Random(12)
+    for number in range(1, 21):
+        head = f"{number:02x}" * 20
+        host.change(agent.branch, head=head, checks=[run("build", "FAILURE")])
+        with subprocess.Popen([FLEET, "land", agent.name, "--watch"], cwd=agent.project) as watching:
+            with suppress(subprocess.TimeoutExpired):
+                watching.wait(chance.uniform(0.3, 1.2))
+            watching.kill()
+        seen = request_of(fleet, agent)
+        if not seen.receipt or seen.handled != head:
+            follow(fleet, agent, nothing, rounds=100)
+        about = heading(1, head)
+        assert [one.text.startswith(about) for one in sent_to(fleet, agent)].count(True) == 1
 
 
 def test_an_agent_that_has_ended_gets_nothing_and_its_round_is_not_counted(

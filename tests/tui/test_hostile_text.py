@@ -22,6 +22,7 @@ from fleet_tui.faces.away_summary import Summary
 from fleet_tui.faces.live import LiveData
 from fleet_tui.fleet.profiles import AgentProgram
 from fleet_tui.fleet.project_info import ProjectInfo
+from fleet_tui.landings import STEP_KINDS, LandingObstacle, LandingPlan, LandingStep
 from fleet_tui.models import (
     Activity,
     Agent,
@@ -60,6 +61,9 @@ from fleet_tui.tui.dialogs.prompt import PromptDialog
 from fleet_tui.tui.dialogs.queue import QueueDialog, QueuedPrompt
 from fleet_tui.tui.dialogs.trust import FileDialog, TrustDialog
 from fleet_tui.tui.dialogs.why import WhyDialog, WrongDialog
+from fleet_tui.tui.landing.conflict_screen import ConflictScreen
+from fleet_tui.tui.landing.screen import LandScreen
+from fleet_tui.tui.landing.train_screen import TrainScreen
 from fleet_tui.tui.review.review_dialogs import AgainstPicker, CommentDialog, ReviewHelp, SendDialog
 from fleet_tui.tui.review.screen import ReviewScreen
 from fleet_tui.tui.review.surroundings import Surroundings
@@ -72,6 +76,9 @@ from fleet_tui.work import (
     CheckpointKind,
     CheckRun,
     CheckState,
+    Conflict,
+    ConflictingFile,
+    ConflictPlace,
     Diff,
     DiffLine,
     FileDiff,
@@ -82,7 +89,7 @@ from fleet_tui.work import (
 )
 from tests.cli.commands import Cli
 from tests.cli.test_hostile_text import CONTROLS, EVIL, hostile, place
-from tests.tui import compare_states, fleet_states
+from tests.tui import compare_states, fleet_states, landing_states
 from tests.tui.dashboard_app import StageApp, until
 from tests.tui.keyboard import Keyboard
 from tests.tui.running_dashboard import drive, opened
@@ -227,6 +234,37 @@ async def reviewed(verb: str, *_: Any, **__: Any) -> Any:
     return REVIEWED[verb]
 
 
+def evil_landing() -> LandingPlan:
+    """A plan in which every text is hostile."""
+    steps = tuple(LandingStep(kind, EVIL, EVIL, (EVIL, f"✓ {EVIL}", f"A {EVIL}")) for kind in STEP_KINDS)
+    place_of = ConflictPlace(1, 9, EVIL, (EVIL,), (EVIL,), (EVIL,))
+    return landing_states.plan(
+        AGENTS[0], name=EVIL, profile=EVIL, into=EVIL, steps=steps, files=(FILE,), message=EVIL, message_of=EVIL,
+        conflicts=(ConflictingFile(EVIL, "both changed", (place_of,), EVIL), ConflictingFile(EVIL, "other", (), EVIL)),
+        give_back=f"{EVIL}\n{EVIL}", check_command=EVIL, warnings=(EVIL,),
+        check=CheckRun("1", "a", EVIL, "", "", CheckState.FAILED, 1.0, 2.0, 1, EVIL),
+        obstacles=(LandingObstacle("hook", EVIL, EVIL, (EVIL,)),),
+        others=(Conflict(AGENTS[0].id, AGENTS[1].id, EVIL, (EVIL,), 1.0),),
+    )  # fmt: skip
+
+
+def landing(kind: str) -> Screen[None]:
+    def start(work: Coroutine[Any, Any, None]) -> None:
+        screen.run_worker(work)
+
+    plan = evil_landing()
+    merging = replace(plan, conflicts=())
+    around = landing_states.access(
+        landing_states.LandingWorker([merging, replace(merging, agent=AGENTS[1].id)]), AGENTS, start
+    )
+    screen: Screen[None]
+    if kind == "conflict":
+        screen = ConflictScreen(AGENTS[0], plan, around)
+    else:
+        screen = LandScreen(AGENTS[0], around) if kind == "land" else TrainScreen(AGENTS[:2], around)
+    return screen
+
+
 def review() -> ReviewScreen:
     def start(work: Coroutine[Any, Any, None]) -> None:
         screen.run_worker(work)
@@ -326,6 +364,9 @@ SCREENS: dict[type[Screen[Any]], Callable[[], Screen[Any]]] = {
     AgainstPicker: lambda: AgainstPicker(AGENTS[0], AGENTS),
     CommentDialog: lambda: CommentDialog(EVIL, EVIL, [EVIL] * 9, EVIL),
     ReviewScreen: review,
+    LandScreen: lambda: landing("land"),
+    ConflictScreen: lambda: landing("conflict"),
+    TrainScreen: lambda: landing("train"),
     TimelineScreen: timeline,
     SendDialog: lambda: SendDialog(AGENTS[0], f"{EVIL}\n{EVIL}", 2),
 }

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 def spare_at(here: str) -> HeldSpare | None:
     """A spare of the project around a folder, and what is needed to use it, imported."""
+    from concurrent.futures import ThreadPoolExecutor
+
     from fleet_tui.store.database import Store
 
     if not paths.store().exists():
@@ -30,15 +32,15 @@ def spare_at(here: str) -> HeldSpare | None:
         # Not a bare repository, and not a worktree whose repository is elsewhere.
         git_dir = Path(project) / ".git"
         if project and git_dir.is_dir():
-            held = hold_one(store, project, git_dir)
-            if held is not None:
+            with ThreadPoolExecutor(1) as pool:
+                held = pool.submit(hold_one, store, project, git_dir)
                 _import_the_rest()
-            return held
+                return held.result()
     return None
 
 
 def _import_the_rest() -> None:
-    """Import what is otherwise imported during the checkout."""
+    """Import what is otherwise imported during the checkout, while git checks the spare."""
     from fleet_tui.lifecycle import copied_files  # noqa: F401 - preload
     from fleet_tui.programs import command, environment, profiles  # noqa: F401 - preload
 

@@ -32,7 +32,8 @@ def reasons(found: Comparison, one: ComparedAgent, width: int) -> list[Line]:
     lines: list[Line] = []
     if one.problem:
         return [((" ✗ ", "error"), (clean(one.problem), ""))]
-    fact = min(FACT, max(12, width // 2))
+    longest = max((len(ground.fact) for ground in rank.grounds), default=0)
+    fact = min(FACT, longest, max(12, width // 2))
     for ground in rank.grounds:
         mark = (
             (" ✓ ", "success")

@@ -166,7 +166,9 @@ class CompareScreen(ErrorBoundary, Screen[None]):
 
     def _draw_panels(self, found: Comparison, current: ComparedAgent) -> None:
         rank = found.ranks[current.id]
-        place = "why it leads" if rank.place == 1 else f"why it is {ordinal(rank.place)}"
+        leaders = sum(one.place == 1 for one in found.ranks.values())
+        leads = "why it leads" if leaders == 1 else f"why it leads, with {leaders - 1} more"
+        place = leads if rank.place == 1 else f"why it is {ordinal(rank.place)}"
         why = self.query_one("#why", Frame)
         why.title(((clean(current.label), "bold foreground"), (f"  {place}", "muted")))
         self.query_one("#reasons", ComparePanel).show(

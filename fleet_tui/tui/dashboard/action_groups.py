@@ -12,7 +12,6 @@ from textual.screen import Screen
 from textual.widget import Widget
 
 from fleet_tui.faces.form_drafts import FormDrafts
-from fleet_tui.models import Agent
 from fleet_tui.tui.actions import ACTIONS
 from fleet_tui.tui.dashboard.agent_actions import AgentActions
 from fleet_tui.tui.dashboard.away_actions import AwayActions
@@ -24,6 +23,7 @@ from fleet_tui.tui.dashboard.end_actions import EndActions
 from fleet_tui.tui.dashboard.fleet_actions import FleetActions
 from fleet_tui.tui.dashboard.fleet_view import FleetView
 from fleet_tui.tui.dashboard.handlers import Handler, bind
+from fleet_tui.tui.dashboard.land_actions import LandActions
 from fleet_tui.tui.dashboard.layout_actions import LayoutActions
 from fleet_tui.tui.dashboard.leader_actions import LeaderActions
 from fleet_tui.tui.dashboard.list_actions import ListActions
@@ -94,7 +94,12 @@ class ActionGroups:
             view, display, requests, outside, kept,
             fork=lambda agent, number: self.start.fork_checkpoint(agent, number), land=self._land,
         )  # fmt: skip
-        self.compare = CompareActions(view, display, requests, review=self.review.open, land=self._land)
+        self.landing = LandActions(
+            view, display, requests, review=self.review.open, shell=self.agent.shell_in
+        )
+        self.compare = CompareActions(
+            view, display, requests, review=self.review.open, land=self.landing.open
+        )
         self.fleet = FleetActions(view, display, requests, outside)
         self.start = StartActions(view, display, requests, trust, prompts, kept)
         self.end = EndActions(view, display, requests, trust, self.start.select_when_listed)
@@ -126,13 +131,10 @@ class ActionGroups:
             "agent": self.agent,
             "compare": self.compare,
             "review": self.review,
+            "landing": self.landing,
             "fleet": self.fleet,
         }
         return bind(ACTIONS, groups)
-
-    def _land(self, agent: Agent) -> None:
-        """The screen that lands an agent is still to come."""
-        self._display.notify(f"fleet land {agent.name}", title="in a terminal")
 
     # ── what groups need of the widgets ─────────────────────────────────────────────────────────────────────────
 

@@ -100,10 +100,11 @@ class AgentActions:
 
     def shell(self) -> None:
         if agent := self._selected():
-            leave = self._display.keymap.of("leave")
-            self._outside.run(
-                lambda: shell_program.command(_shell(), clean(agent.name), leave), agent.worktree
-            )
+            self.shell_in(agent)
+
+    def shell_in(self, agent: Agent) -> None:
+        leave = self._display.keymap.of("leave")
+        self._outside.run(lambda: shell_program.command(_shell(), clean(agent.name), leave), agent.worktree)
 
     def editor(self) -> None:
         if agent := self._selected():

@@ -69,24 +69,24 @@ def run(dashboard: Callable[[Path], int]) -> int:
 
 
 @contextmanager
-def staged() -> Iterator[Path]:
-    """Yield the project's folder with its agents running; remove both afterwards."""
+def staged(*, has_agents: bool = True) -> Iterator[Path]:
+    """Yield the project's folder, with its agents running unless there shall be none; remove both afterwards."""
     folder = Path(tempfile.mkdtemp(prefix="fleet-demo-"))
     before = {name: os.environ.get(name) for name in VARIABLES}
     _point_at(folder)
     try:
-        with _with_caretaker(folder) as project:
+        with _with_caretaker(folder, has_agents=has_agents) as project:
             yield project
     finally:
         _restore(before)
 
 
 @contextmanager
-def _with_caretaker(folder: Path) -> Iterator[Path]:
+def _with_caretaker(folder: Path, *, has_agents: bool) -> Iterator[Path]:
     try:
         project = _repository(folder / PROJECT)
         _profiles(folder)
-        caretaker = _caretaker(folder)
+        caretaker = _caretaker(folder, has_agents=has_agents)
     except BaseException:
         shutil.rmtree(folder, ignore_errors=True)
         raise
@@ -152,7 +152,9 @@ def _repository(project: Path) -> Path:
 def _profiles(folder: Path) -> None:
     place = folder / "config" / "aifleet" / "profiles"
     place.mkdir(parents=True)
-    (place.parent / "config.toml").write_text(f'[agent]\ndefault = "{BATCH[0]}"\n', encoding="utf-8")
+    (place.parent / "config.toml").write_text(
+        f'[agent]\ndefault = "{BATCH[0]}"\n\n[land]\ncheck = "python3 -B -m unittest -q"\n', encoding="utf-8"
+    )
     for profile, _, _ in (BATCH, *AGENTS):
         script = SCRIPTS / f"{profile}.py"
         text = f'program = "{sys.executable}"\n\n[start]\nargs = ["-u", "{script}"]\n\n[status]\nquiet_is_idle = false\nreports = true\n'
@@ -162,14 +164,14 @@ def _profiles(folder: Path) -> None:
 # ── the caretaker ───────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _caretaker(folder: Path) -> subprocess.Popen[bytes]:
+def _caretaker(folder: Path, *, has_agents: bool) -> subprocess.Popen[bytes]:
     """Spawn the process that starts the agents, and cleans up once our end of its standard input is closed.
 
     Even a killed dashboard closes it; and because one process does both, nothing is started after the cleaning.
     """
-    script = "import sys; from pathlib import Path; from fleet_tui.tui.demo import tour; tour.run_caretaker(Path(sys.argv[1]))"
+    script = "import sys; from pathlib import Path; from fleet_tui.tui.demo import tour; tour.run_caretaker(Path(sys.argv[1]), has_agents=len(sys.argv) > 2)"
     return subprocess.Popen(
-        [sys.executable, "-P", "-c", script, str(folder)],
+        [sys.executable, "-P", "-c", script, str(folder), *(["agents"] if has_agents else [])],
         stdin=subprocess.PIPE,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
@@ -177,11 +179,12 @@ def _caretaker(folder: Path) -> subprocess.Popen[bytes]:
     )
 
 
-def run_caretaker(folder: Path) -> None:
+def run_caretaker(folder: Path, *, has_agents: bool) -> None:
     """Main function of the caretaker process."""
     _point_at(folder)
     try:
-        _start(folder / PROJECT)
+        if has_agents:
+            _start(folder / PROJECT)
         sys.stdin.read()
     finally:
         clean_up(folder)

@@ -1,0 +1,1 @@
+"""The screens of a landing: its preview, what conflicts, and several agents one after the other."""
