@@ -92,7 +92,7 @@ class ActionGroups:
         self.agent = AgentActions(view, display, requests, outside, kept)
         self.review = ReviewActions(
             view, display, requests, outside, kept,
-            fork=lambda agent, number: self.start.fork_checkpoint(agent, number)
+            fork=lambda agent, number: self.start.fork_checkpoint(agent, number),
             land=lambda agent: self.landing.open(agent),
         )  # fmt: skip
         self.landing = LandActions(
