@@ -1,6 +1,7 @@
 """The land screen: what landing one agent will do, the message, the files; then its progress and its end.
 
-Nothing happens before `ctrl+s`. A landing goes on in the worker when the screen is closed.
+Nothing happens before `ctrl+s`. A landing goes on in the worker when the screen is closed. One class, as Textual delivers
+all keys and messages to the screen; what it draws is in `plan_lines`.
 """
 
 from __future__ import annotations
