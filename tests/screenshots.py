@@ -86,7 +86,7 @@ async def take_all(project: Path) -> None:
     await take(
         project, "review", WIDE, "G", "k", "d", *("j",) * 7, "c", *typed("Say what it raises."), "enter"
     )
-    await take(project, "compare", WIDE, "g", "c", until_text="✗ ran")
+    await take(project, "compare", WIDE, "g", "c", until_text="✗ 3 tests")
     await take(project, "light", WIDE, theme="fleet-light")
 
 
