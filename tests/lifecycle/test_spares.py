@@ -154,7 +154,7 @@ LEFT_OVER = {
 }
 
 
-@pytest.mark.parametrize("case", LEFT_OVER)
+@pytest.mark.parametrize("case", ["interrupted", pytest.param("old", marks=pytest.mark.slow)])
 def test_a_spare_that_is_left_over_is_found_and_removed_by_the_doctor(
     fleet: Fleet, large: Path, worktrees: Path, case: str
 ) -> None:
@@ -188,6 +188,7 @@ def test_a_spare_that_was_removed_by_hand_is_noticed_and_forgotten(
     assert sum(name.startswith("spare") for name in entries(large)) == 1
 
 
+@pytest.mark.slow
 def test_a_spare_whose_row_was_lost_is_found_by_its_folder(
     fleet: Fleet, large: Path, worktrees: Path
 ) -> None:
@@ -203,6 +204,7 @@ def test_a_spare_whose_row_was_lost_is_found_by_its_folder(
     assert not Path(spare.path).exists()
 
 
+@pytest.mark.slow
 def test_a_spare_in_which_somebody_has_worked_is_never_deleted(
     fleet: Fleet, large: Path, worktrees: Path
 ) -> None:
@@ -234,6 +236,7 @@ def test_spares_of_a_repository_that_is_gone_are_removed_unless_somebody_has_wor
     shutil.move(large.with_name("elsewhere"), large)
 
 
+@pytest.mark.slow
 def test_no_spare_is_made_while_the_disk_is_short(
     fleet: Fleet, large: Path, worktrees: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -251,6 +254,7 @@ def test_a_second_keeper_leaves_the_first_alone(fleet: Fleet, large: Path, workt
     assert fleet.store.spares.all() == []
 
 
+@pytest.mark.slow
 def test_spares_move_with_their_project(fleet: Fleet, large: Path, worktrees: Path) -> None:
     keep(fleet, large, worktrees)
     moved = large.with_name("moved")
