@@ -75,8 +75,6 @@ _STATE = "the dashboard reads it from its state"
 _OWN_FILE = "the dashboard opens no configuration file"
 _PART = "the command that needs it calls it, it has no command of its own"
 
-_LANDS = "landing with the strategy pr does it"
-
 VERBS: tuple[Verb, ...] = (
     # Starting.
     Verb("create", {"cli": Offer("create", names={**_LAUNCH, "name": "branch"}), "dashboard": Offer("new")}, remote=True),
@@ -267,9 +265,8 @@ VERBS: tuple[Verb, ...] = (
     Verb("checkpoints.rename", {"cli": Offer("checkpoint --rename", names={**_NAME, "number": "rename"}), "dashboard": Offer("timeline")}, remote=True),
     Verb("checkpoints.prune", {"cli": "limits apply by themselves", "dashboard": "limits apply by themselves"}),
     # Pull requests.
-    Verb("pull_requests.open", {"cli": _LANDS, "dashboard": _LANDS}),
     Verb("pull_requests.of", {"cli": Offer("list", names={"agents": "everywhere"}), "dashboard": _LIVE}, reads=True),
-    Verb("pull_requests.refresh", {"cli": _LANDS, "dashboard": _LIVE}),
+    Verb("pull_requests.refresh", {"cli": "land --watch asks, too", "dashboard": _LIVE}),
     Verb(
         "pull_requests.watch",
         {

@@ -1,4 +1,4 @@
-"""`fleet.pull_requests`: open pull requests of agents' branches, follow them, and send failed checks back."""
+"""`fleet.pull_requests`: follow pull requests of agents' branches, and send failed checks back. A landing opens them."""
 
 from __future__ import annotations
 
@@ -36,23 +36,10 @@ class RequestNews:
 
 
 class PullRequestVerbs:
-    """Pushes branches, and asks the code hosts through the user's `gh` and `glab`."""
+    """Asks the code hosts through the user's `gh` and `glab`, and pushes what fixes failed checks."""
 
     def __init__(self, fleet: Fleet) -> None:
         self._fleet = fleet
-
-    def open(
-        self, agent: Agent, *, title: str = "", body: str = "", base: str = "", draft: bool | None = None
-    ) -> PullRequest:
-        """Push an agent's branch and open a pull request for it; without `gh` or `glab`, return the page to open it on.
-
-        Whether it is a draft is the setting land.pr_draft, unless `draft` says so.
-        """
-        from fleet_tui.review import pull_requests
-
-        is_draft = self._fleet.config().pr_draft if draft is None else draft
-        agent = self._fleet.current(agent)
-        return pull_requests.open_request(self._fleet.store, agent, title, body, base, draft=is_draft)
 
     def of(self, agents: Sequence[Agent]) -> Mapping[str, PullRequest]:
         """The pull requests of these agents as last seen, by agent."""

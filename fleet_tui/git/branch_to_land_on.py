@@ -1,4 +1,4 @@
-"""The branch that work of a repository is landed on, unless the user names another."""
+"""The base branch of a repository: what its main work tree has checked out, and what agents' work usually goes into."""
 
 from __future__ import annotations
 

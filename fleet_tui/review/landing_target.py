@@ -74,12 +74,11 @@ def _work(git_dir: Path, agent: Agent) -> tuple[git.GitPlaces | None, str, str]:
 
 
 def default_into(repo: git.Repository, agent: Agent, *, others: Sequence[str] = ()) -> str:
-    """The branch to land on: what the main work tree has checked out, if the agent started from a commit of it; else the
-    only branch with that commit that is no agent's."""
-    main = git.head_and_branch(git.GitPlaces(repo.git_dir, repo.git_dir, repo.root))[1]
-    refs = git.branches(repo.git_dir, [main]) if main else {}
-    if main and main in refs and git.has_commit(repo.git_dir, agent.base, refs[main].commit):
-        return main
+    """The branch to land on: the base branch, if the agent started from a commit of it; else the only branch with that
+    commit that is no agent's."""
+    base = git.base_branch(repo.git_dir)
+    if base is not None and base.name and git.has_commit(repo.git_dir, agent.base, base.commit):
+        return base.name
     agents = {agent.branch, *others}
     found = sorted(git.branches_with(repo.git_dir, agent.base) - agents)
     if len(found) == 1:

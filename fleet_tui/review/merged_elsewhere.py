@@ -27,7 +27,7 @@ def merged_elsewhere(store: Store, agents: Sequence[Agent], base: str = "") -> l
         with suppress(FleetError, KeyError):
             git_dir = git_dirs[agent.id]
             if agent.project not in targets:
-                targets[agent.project] = _targets(git_dir, agent, base)
+                targets[agent.project] = _targets(git_dir, base)
             one = _looked_at(agent, git_dir, requests.get(agent.id), targets[agent.project])
             found += [one] if one is not None else []
     return found
@@ -55,12 +55,13 @@ def _merged(agent: Agent, git_dir: Path, into: str, how: git.Containment) -> Mer
     return MergedBranch(agent.id, into, how or "merged", _has_uncommitted(agent, git_dir))
 
 
-def _targets(git_dir: Path, agent: Agent, base: str) -> _Targets:
-    """The base branch of an agent's project and its counterpart on the remote, by name, each with its commit."""
-    name = base or git.discover(Path(agent.project)).head_branch
+def _targets(git_dir: Path, base: str) -> _Targets:
+    """The base branch of a repository and its counterpart on the remote, by name, each with its commit."""
+    usual = git.base_branch(git_dir)
+    name = base or (usual.name if usual is not None else "")
     if not name:
         return ()
-    found = [(name, git.commit_of(git_dir, name))]
+    found = [(name, git.commit_of(git_dir, f"refs/heads/{name}"))]
     counterpart = git.remote_counterpart(git_dir, name)
     if counterpart:
         remote = git.commit_of(git_dir, counterpart)

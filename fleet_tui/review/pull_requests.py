@@ -35,16 +35,6 @@ class SeenRequest:
     host: GitHub | GitLab | None = None
 
 
-def base_branch(agent: Agent, base: str = "") -> str:
-    """The branch that an agent's work goes into: the given one, else what the project's main worktree has checked out."""
-    if base:
-        return base
-    found = git.discover(Path(agent.project)).head_branch
-    if not found or found == agent.branch:
-        raise Refused(f"it is not clear where {agent.branch} goes", hint="name the branch: --into BRANCH")
-    return found
-
-
 def route(git_dir: Path, branch: str, base: str) -> str:
     """Where a branch would be pushed, and with what a request would be opened; without asking the host."""
     plan = code_hosts.with_real_hosts(git.push_plan(git_dir, branch, base))
@@ -57,7 +47,6 @@ def open_request(store: Store, agent: Agent, title: str, body: str, base: str, *
 
     If no program can open it, the request is `pushed`: its address is the page to open it on, its note says why.
     """
-    base = base_branch(agent, base)
     git_dir = _git_dir(store, agent)
     plan = code_hosts.with_real_hosts(git.push_plan(git_dir, agent.branch, base))
     tip = _tip(git_dir, agent)
@@ -137,7 +126,7 @@ def _by_repository(store: Store, agents: Sequence[Agent], base: str) -> Iterator
         # A repository that is gone, or has no remote, has no requests.
         with suppress(FleetError, IndexError):
             git_dir = git_dirs[members[0].id]
-            into = base or git.discover(Path(project)).head_branch
+            into = base or _usual_base(git_dir)
             plans = git.push_plans(git_dir, [agent.branch for agent in members], into)
             for agent in members:
                 groups.setdefault((git_dir, plans[agent.branch]), []).append(agent)
@@ -219,8 +208,14 @@ def push_more(store: Store, agent: Agent, seen: PullRequest, base: str = "") -> 
             f"{agent.branch} does not continue the commits of #{seen.number}, so it was not pushed",
             hint="push it by hand, if it is right",
         )
-    plan = git.push_plan(git_dir, agent.branch, base_branch(agent, base))
+    plan = git.push_plan(git_dir, agent.branch, base or _usual_base(git_dir))
     return tip if git.push(_place(git_dir, agent), plan.remote, agent.branch).has_changed else ""
+
+
+def _usual_base(git_dir: Path) -> str:
+    """The name of the base branch; empty while none is checked out, and then the usual remote is meant."""
+    found = git.base_branch(git_dir)
+    return found.name if found is not None else ""
 
 
 def _git_dir(store: Store, agent: Agent) -> Path:

@@ -18,6 +18,7 @@ from fleet_tui.fleet.pull_requests import RequestNews
 from fleet_tui.models import Agent, Receipt, Status
 from fleet_tui.review import host_program
 from fleet_tui.review.failed_checks import MOST_LINES, heading
+from fleet_tui.review.pull_requests import open_request
 from fleet_tui.work import MergedBranch, PullRequest
 from tests.agent_pool import AgentPool, fleet, module_pool, pool
 from tests.cli.commands import FLEET
@@ -40,6 +41,13 @@ def agent(pool: AgentPool) -> Agent:
     return found
 
 
+def opened(
+    fleet: Fleet, agent: Agent, *, title: str = "", body: str = "", draft: bool = False
+) -> PullRequest:
+    """As a landing opens one."""
+    return open_request(fleet.store, fleet.current(agent), title, body, "main", draft=draft)
+
+
 def tip(agent: Agent) -> str:
     return call(Path(agent.worktree), "rev-parse", "HEAD")
 
@@ -53,7 +61,7 @@ def test_a_request_is_opened_with_the_text_of_the_user_and_found_again(
     host.install()
     title, body = "--draft; $(touch x) `y`\n second line", "--repo=evil\n\nÜber alles\n"
 
-    made = fleet.pull_requests.open(agent, title=title, body=body)
+    made = opened(fleet, agent, title=title, body=body)
 
     [request] = host.requests
     assert (made.number, made.state, made.url) == (1, "open", "https://github.com/o/n/pull/1")
@@ -61,7 +69,7 @@ def test_a_request_is_opened_with_the_text_of_the_user_and_found_again(
     assert (request["branch"], request["base"], request["draft"]) == (agent.branch, "main", False)
     assert host.tip(agent.branch) == tip(agent)
     commit(Path(agent.worktree), {"more.txt": "x\n"})
-    assert fleet.pull_requests.open(agent, title="another").number == 1
+    assert opened(fleet, agent, title="another").number == 1
     assert host.tip(agent.branch) == tip(agent)
     assert host.verbs() == ["pr list", "pr create", "pr list"]
     assert "s3cret" not in str([one["argv"] for one in host.calls])
@@ -92,7 +100,7 @@ def test_a_request_of_a_fork_names_its_owner(
     call(pool.project, "config", "remote.pushDefault", "fork")
     host.add(agent.branch, owner="o")
     try:
-        made = fleet.pull_requests.open(agent, draft=True)
+        made = opened(fleet, agent, draft=True)
     finally:
         call(pool.project, "remote", "remove", "fork")
 
@@ -108,12 +116,12 @@ def test_without_commits_or_with_a_refusing_remote_nothing_is_opened(
     host.install()
     idle = pool.take()
     with pytest.raises(Refused, match="no commits to push"):
-        fleet.pull_requests.open(idle)
+        opened(fleet, idle)
     hook = host.bare / "hooks" / "pre-receive"
     hook.write_text("#!/bin/sh\necho protected\nexit 1\n")
     hook.chmod(0o755)
     with pytest.raises(Refused, match=r"origin refuses .*: protected"):
-        fleet.pull_requests.open(agent)
+        opened(fleet, agent)
 
     assert (host.calls, fleet.pull_requests.of([agent, idle])) == ([], {})
 
@@ -142,7 +150,7 @@ def test_without_a_program_the_branch_is_pushed_and_the_page_to_open_it_is_retur
     hook.write_text("#!/bin/sh\necho see https://evil.example/x https://code.example.org/o/n/new/request\n")
     hook.chmod(0o755)
 
-    made = fleet.pull_requests.open(agent)
+    made = opened(fleet, agent)
 
     assert (made.state, made.number, made.url) == ("pushed", 0, page.format(agent.branch))
     assert made.note
@@ -179,7 +187,7 @@ def test_a_program_that_fails_leaves_a_pushed_branch_and_one_line(
     if "hang" in behavior:
         monkeypatch.setattr(host_program, "SECONDS", 1.0)
 
-    made = fleet.pull_requests.open(agent)
+    made = opened(fleet, agent)
 
     assert (made.state, made.note) == ("pushed", note)
     assert made.url.startswith("https://github.com/o/n/compare/main...")
@@ -190,7 +198,7 @@ def test_merge_requests_are_opened_and_read_on_gitlab(
 ) -> None:
     host.install("glab", "gitlab.example.org")
 
-    made = fleet.pull_requests.open(agent, title="--x", body="text", draft=True)
+    made = opened(fleet, agent, title="--x", body="text", draft=True)
 
     assert (made.number, host.requests[0]["title"], host.requests[0]["body"]) == (1, "Draft: --x", "text")
     asked = [{"mergeRequestInteraction": {"reviewState": "REQUESTED_CHANGES"}}]
@@ -216,7 +224,7 @@ def test_a_host_with_an_odd_name_is_asked_through_the_program_that_knows_it(
 ) -> None:
     host.install("gh", "code.corp.example").set(hosts=["code.corp.example"])
 
-    assert fleet.pull_requests.open(agent).state == "open"
+    assert opened(fleet, agent).state == "open"
 
 
 # ── looking ──
@@ -252,7 +260,7 @@ def test_an_ended_request_of_a_branch_with_the_same_name_is_not_the_agents(
     assert fleet.pull_requests.refresh([agent]) == []
     host.add(agent.branch, state="CLOSED", head="c0ffee" * 6 + "abcd")
     assert fleet.pull_requests.refresh([agent]) == []
-    assert fleet.pull_requests.open(agent).number == 3
+    assert opened(fleet, agent).number == 3
 
 
 STATUS = {"__typename": "StatusContext", "context": "ci/x", "targetUrl": "https://ci.example/1"}
@@ -292,7 +300,7 @@ def test_a_host_that_cannot_be_asked_leaves_what_was_last_seen_and_says_why(
     fleet: Fleet, agent: Agent, host: ScriptedHost
 ) -> None:
     host.install()
-    before = fleet.pull_requests.open(agent)
+    before = opened(fleet, agent)
     host.set(fail={"pr list": "HTTP 502\n"})
 
     [seen] = fleet.pull_requests.refresh([agent])
@@ -344,7 +352,7 @@ def test_red_checks_go_back_once_per_commit_and_the_fix_is_pushed_until_all_is_g
     fleet: Fleet, agent: Agent, host: ScriptedHost
 ) -> None:
     host.install().set(logs={"7": "build\tRun\t2026-01-01T00:00:00.0Z \x1b[31mTypeError\x1b[0m\x07 ```x\n"})
-    fleet.pull_requests.open(agent)
+    opened(fleet, agent)
     first = tip(agent)
     host.change(agent.branch, head=first, checks=[run("build", "FAILURE", job=7), run("lint")])
     red = [run("build", "FAILURE", job=7), run("lint", "SUCCESS")]
@@ -380,7 +388,7 @@ def test_red_checks_go_back_once_per_commit_and_the_fix_is_pushed_until_all_is_g
 
 def test_rounds_end(fleet: Fleet, agent: Agent, host: ScriptedHost) -> None:
     host.install().set(logs={"1": "x\n"})
-    fleet.pull_requests.open(agent)
+    opened(fleet, agent)
     for number in (1, 2):
         host.change(agent.branch, head=f"{number}" * 40, checks=[run("build", "FAILURE")])
         follow(fleet, agent, nothing, rounds=2)
@@ -393,7 +401,7 @@ def test_rounds_end(fleet: Fleet, agent: Agent, host: ScriptedHost) -> None:
 
 def test_two_watches_send_a_commits_checks_once(fleet: Fleet, agent: Agent, host: ScriptedHost) -> None:
     host.install().set(logs={"1": "x\n"})
-    fleet.pull_requests.open(agent)
+    opened(fleet, agent)
     host.change(agent.branch, head=tip(agent), checks=[run("build", "FAILURE")])
 
     with ThreadPoolExecutor(3) as together:
@@ -412,7 +420,7 @@ def test_a_round_whose_watch_was_killed_before_its_prompt_is_begun_again(
     fleet: Fleet, agent: Agent, host: ScriptedHost, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     host.install().set(logs={"1": "x\n"})
-    fleet.pull_requests.open(agent)
+    opened(fleet, agent)
     host.change(agent.branch, head=tip(agent), checks=[run("build", "FAILURE")])
     [seen] = fleet.pull_requests.refresh([agent])
     with fleet.store.transaction():
@@ -433,7 +441,7 @@ def test_a_watch_that_is_killed_at_any_moment_sends_a_commits_checks_once(
     fleet: Fleet, agent: Agent, host: ScriptedHost, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     host.install().set(logs={"1": "x\n"})
-    fleet.pull_requests.open(agent)
+    opened(fleet, agent)
     monkeypatch.setattr(pull_requests, "UNSENT_SECONDS", 0.2)
     with paths.user_config().open("a") as settings:
         settings.write("[land]\npr_rounds = 100\n")
@@ -456,7 +464,7 @@ def test_an_agent_that_has_ended_gets_nothing_and_its_round_is_not_counted(
     fleet: Fleet, agent: Agent, host: ScriptedHost
 ) -> None:
     host.install().set(logs={"1": "x\n"})
-    fleet.pull_requests.open(agent)
+    opened(fleet, agent)
     host.change(agent.branch, head=tip(agent), checks=[run("build", "FAILURE")])
     fleet.stop([agent], grace=0.2)
 
@@ -472,7 +480,7 @@ def test_a_watch_ends_with_its_request(
     fleet: Fleet, agent: Agent, host: ScriptedHost, state: str, said: str
 ) -> None:
     host.install()
-    fleet.pull_requests.open(agent)
+    opened(fleet, agent)
     host.change(agent.branch, state=state)
 
     assert follow(fleet, agent) == [said]
@@ -483,7 +491,7 @@ def test_there_is_nothing_to_watch_without_a_request_or_with_a_page_to_open(
 ) -> None:
     host.install().set(fail={"pr create": "no\n"})
     assert follow(fleet, agent) == ["no pull request was found"]
-    made = fleet.pull_requests.open(agent)
+    made = opened(fleet, agent)
     assert follow(fleet, agent) == [f"open it by hand: {made.url}"]
 
 
@@ -491,7 +499,7 @@ def test_a_log_that_cannot_be_read_or_is_huge_is_no_obstacle(
     fleet: Fleet, agent: Agent, host: ScriptedHost
 ) -> None:
     host.install().set(fail={"run view": "log not found\n"})
-    fleet.pull_requests.open(agent)
+    opened(fleet, agent)
     host.change(agent.branch, head="1" * 40, checks=[run("build", "FAILURE")])
     follow(fleet, agent, nothing)
     host.set(fail={}, print={"run view": ["a line\tof\t2026-01-01T00:00:00.0Z the log\n", 100_000]})
@@ -549,7 +557,7 @@ def test_a_merged_request_counts_only_with_the_last_commit(
     fleet: Fleet, agent: Agent, host: ScriptedHost
 ) -> None:
     host.install()
-    fleet.pull_requests.open(agent)
+    opened(fleet, agent)
     host.change(agent.branch, state="MERGED", head=tip(agent))
     fleet.pull_requests.refresh([agent])
     assert [one.into for one in fleet.pull_requests.merged_elsewhere([agent])] == ["#1"]
