@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import Binding
@@ -11,7 +11,7 @@ from textual.screen import Screen
 
 from fleet_tui.faces.wording import request_outcome
 from fleet_tui.landings import LandingPlan, LandingReport
-from fleet_tui.models import Agent, Receipt, Status
+from fleet_tui.models import Agent, Receipt
 from fleet_tui.quantities import counted
 from fleet_tui.tui.dialogs.confirm import Confirm
 from fleet_tui.tui.dialogs.external_editor import edit
@@ -205,9 +205,8 @@ class ConflictScreen(ErrorBoundary, Screen[None]):
             return
 
         async def work() -> None:
-            given: Any = await self._access.call("prompts.deliver", [agent.id], self._prompt)
-            receipt: Receipt = given[0].receipt if hasattr(given[0], "receipt") else given[0]
-            self._access.notify(f"prompt {receipt.state}", title=f"given back to {clean(agent.name)}")
+            given: list[Receipt] = await self._access.call("prompts.deliver", [agent.id], self._prompt)
+            self._access.notify(f"prompt {given[0].state}", title=f"given back to {clean(agent.name)}")
             self._access.select(agent.id)
             if self.is_attached:
                 self.dismiss(None)
@@ -235,7 +234,7 @@ class ConflictScreen(ErrorBoundary, Screen[None]):
 
     def action_trash(self) -> None:
         name = clean(self._agent.name)
-        running = "" if self._current().status is Status.KILLED else "Stop it and move"
+        does = "Move" if self._current().has_ended else "Stop it and move"
 
         def answer(yes: bool | None) -> None:
             if yes:
@@ -247,9 +246,7 @@ class ConflictScreen(ErrorBoundary, Screen[None]):
             if self.is_attached:
                 self.dismiss(None)
 
-        question = (
-            f"{running or 'Move'} its worktree to the trash? The branch stays, and u brings all of it back."
-        )
+        question = f"{does} its worktree to the trash? The branch stays, and u brings all of it back."
         self.app.push_screen(Confirm(f"Trash {name}", question, "trash it"), answer)
 
     def action_diff(self) -> None:

@@ -80,6 +80,9 @@ class LandScreen(ErrorBoundary, Screen[None]):
         self._into = ""
         self._checks = True
         self._plan: LandingPlan | None = None
+        self._previewed: dict[str, Any] = {}
+        """The choices that the plan is about."""
+        self._reads = 0
         self._facts = ReviewFacts()
         self._failure: FleetError | None = None
         self._offered = ""
@@ -119,7 +122,9 @@ class LandScreen(ErrorBoundary, Screen[None]):
     # ── reading ─────────────────────────────────────────────────────────────────────────────────────────────────
 
     async def _read(self) -> None:
-        """Preview the landing with what is chosen."""
+        """Preview the landing with what is chosen; an answer is dropped once something else was asked."""
+        self._reads += 1
+        number = self._reads
         try:
             plans: list[LandingPlan] = await self._access.call(
                 "landing.preview", [self._agent.id], **self._choices()
@@ -127,10 +132,11 @@ class LandScreen(ErrorBoundary, Screen[None]):
             plan = plans[0]
             facts = await self._read_review(plan)
         except FleetError as error:
-            self._failure = error
-            self._draw()
+            if number == self._reads:
+                self._failure, self._plan = error, None
+                self._draw()
             return
-        if not self.is_attached or self._is_running:
+        if not self.is_attached or self._is_running or number != self._reads:
             return
         self._failure, self._facts = None, facts
         self._take(plan)
@@ -156,6 +162,7 @@ class LandScreen(ErrorBoundary, Screen[None]):
             area.load_text(plan.message.rstrip("\n"))
             self._offered = area.text
         self._plan, self._strategy, self._into = plan, plan.strategy, plan.into
+        self._previewed = self._choices()
         self.query_one("#message").display = bool(plan.message_of)
         self._draw()
 
@@ -279,7 +286,7 @@ class LandScreen(ErrorBoundary, Screen[None]):
 
     def action_strategy(self, step: int) -> None:
         if self._can_choose and self._plan is not None:
-            place = STRATEGIES.index(self._plan.strategy) if self._plan.strategy in STRATEGIES else 0
+            place = STRATEGIES.index(self._strategy) if self._strategy in STRATEGIES else 0
             strategy: Strategy = STRATEGIES[(place + step) % len(STRATEGIES)]
             self._strategy = strategy
             self._again()
@@ -358,6 +365,9 @@ class LandScreen(ErrorBoundary, Screen[None]):
     def action_land(self) -> None:
         plan = self._plan
         if plan is None or not self._can_choose:
+            return
+        if self._previewed != self._choices():
+            self.notify("the preview of that is not here yet", severity="warning")
             return
         if not plan.can_land:
             obstacle = plan.obstacles[0]

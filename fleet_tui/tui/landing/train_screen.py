@@ -59,6 +59,8 @@ class TrainScreen(ErrorBoundary, Screen[None]):
         self._strategy = ""
         self._checks = True
         self._into = self._before = ""
+        self._reads = self._shown = 0
+        """Numbers of the preview that was asked last, and of the one that is shown."""
         self._failure: FleetError | None = None
         self._report: LandingReport | None = None
         self._is_running = self._is_stopping = False
@@ -90,18 +92,22 @@ class TrainScreen(ErrorBoundary, Screen[None]):
         self.set_class(self.app.size.height < LOW, "-low")
 
     async def _read(self) -> None:
+        """Preview the train; an answer is dropped once something else was asked."""
+        self._reads += 1
+        number = self._reads
         ids = [agent.id for agent in self._agents]
         try:
             plans: list[LandingPlan] = await self._access.call(
                 "landing.preview", ids, strategy=self._strategy, check=self._checks
             )
         except FleetError as error:
-            self._failure = error
-            self._draw()
+            if number == self._reads:
+                self._failure = error
+                self._draw()
             return
-        if self._is_running or not self.is_attached:
+        if self._is_running or not self.is_attached or number != self._reads:
             return
-        self._failure = None
+        self._failure, self._shown = None, number
         self._tracks = [TrainTrack(plan) for plan in plans]
         self._strategy = plans[0].strategy
         self._into, self._before = plans[0].into, plans[0].old
@@ -146,7 +152,7 @@ class TrainScreen(ErrorBoundary, Screen[None]):
             FooterKey("s", "strategy", ("s",)),
             FooterKey("↵", "its agent", ("enter",)),
         ]
-        if self._report is not None and self._report.landings:
+        if self._can_undo:
             entries.append(FooterKey("u", "undo landed", ("u",)))
         self.query_one(Footer).show_list(entries, FooterKey("esc", "close", ("escape",)), chip="LAND")
 
@@ -209,8 +215,14 @@ class TrainScreen(ErrorBoundary, Screen[None]):
     def _can_change(self) -> bool:
         return not self._is_running and self._report is None
 
+    @property
+    def _can_undo(self) -> bool:
+        """Whether something has landed here; a push is not taken back."""
+        report = self._report
+        return report is not None and bool(report.landings) and not report.requests and not self._is_running
+
     def action_select(self, step: int) -> None:
-        self._selected = max(0, min(len(self._tracks) - 1, self._selected + step))
+        self._selected = max(0, min(len(self._agents) - 1, self._selected + step))
         self._draw()
 
     def action_move(self, step: int) -> None:
@@ -254,7 +266,9 @@ class TrainScreen(ErrorBoundary, Screen[None]):
         await self._access.call("landing.stop_train", self._agents[0].id)
 
     def action_land(self) -> None:
-        if self._can_change and self._tracks:
+        if self._can_change and self._tracks and self._shown != self._reads:
+            self.notify("the preview of that is not here yet", severity="warning")
+        elif self._can_change and self._tracks:
             self._is_running = True
             self._output.clear()
             self._draw()
@@ -297,7 +311,7 @@ class TrainScreen(ErrorBoundary, Screen[None]):
         """Open what conflicts of the agent that stopped the train."""
         agent = next(one for one in self._agents if one.id == agent_id)
         plans: list[LandingPlan] = await self._access.call(
-            "landing.preview", [agent_id], strategy=self._strategy
+            "landing.preview", [agent_id], strategy=self._strategy, check=self._checks
         )
         if plans[0].conflicts and self.is_attached:
             self.app.push_screen(ConflictScreen(agent, plans[0], self._access))
@@ -319,7 +333,7 @@ class TrainScreen(ErrorBoundary, Screen[None]):
 
     def action_undo(self) -> None:
         report = self._report
-        if report is None or not report.landings or self._is_running:
+        if report is None or not self._can_undo:
             return
         newest_first = [landing.agent for landing in reversed(report.landings)]
 
