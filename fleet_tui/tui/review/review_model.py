@@ -70,18 +70,20 @@ class ReviewModel:
 
     def known(self, file: ChangedFile) -> FileDiff | None:
         """The lines of a file as it is now, if they have been read."""
-        return self._known.get(self._key(file))
+        return self._known.get(_key(file, self.against, self._context))
 
     async def read_file(self, file: ChangedFile) -> FileDiff:
         """The lines of a file, read unless they are known."""
-        key = self._key(file)
+        # What the user chooses meanwhile is not what these lines are of.
+        against, context = self.against, self._context
+        key = _key(file, against, context)
         found = self._known.pop(key, None)
         if found is None:
             found = await self._call(
-                "review.file_diff", self.agent.id, file.path, against=self.against, context=self._context
+                "review.file_diff", self.agent.id, file.path, against=against, context=context
             )
         # The file may have changed since its name was read; its lines are of the newer state.
-        self._known[self._key(found.file)] = self._known[key] = found
+        self._known[_key(found.file, against, context)] = self._known[key] = found
         while len(self._known) > KEPT:
             del self._known[next(iter(self._known))]
         return found
@@ -89,9 +91,6 @@ class ReviewModel:
     @property
     def _context(self) -> int:
         return WHOLE if self.is_whole else AROUND
-
-    def _key(self, file: ChangedFile) -> Key:
-        return self.against, file.path, file.old_blob, f"{file.new_blob} {file.new_mode}", self._context
 
     # ── what was read ───────────────────────────────────────────────────────────────────────────────────────────
 
@@ -151,6 +150,10 @@ class ReviewModel:
     async def send(self, *, now: bool) -> Receipt:
         found: Receipt = await self._call("review.send_comments", self.agent.id, now=now)
         return found
+
+
+def _key(file: ChangedFile, against: str, context: int) -> Key:
+    return against, file.path, file.old_blob, f"{file.new_blob} {file.new_mode}", context
 
 
 def place_in(files: Sequence[ChangedFile], path: str, before: int) -> int:

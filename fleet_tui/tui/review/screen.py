@@ -7,6 +7,7 @@ where it is. One class, as Textual delivers all keys and messages to the screen;
 from __future__ import annotations
 
 import time
+from contextlib import suppress
 from typing import ClassVar
 
 from textual import on
@@ -179,6 +180,9 @@ class ReviewScreen(ErrorBoundary, Screen[None]):
             found = None
         if not self.is_attached or self.file is None or self.file.path != file.path:
             return
+        # Without it, something else was chosen meanwhile, which is being read.
+        if found is not None and (found := self.model.known(self.file)) is None:
+            return
         self._is_reading = False
         if found is not None:
             self._take(found)
@@ -204,7 +208,9 @@ class ReviewScreen(ErrorBoundary, Screen[None]):
 
     async def _read_ahead(self, file: ChangedFile) -> None:
         if self.is_attached:
-            await self.model.read_file(file)
+            # Whoever selects the file is told what is wrong with it.
+            with suppress(FleetError):
+                await self.model.read_file(file)
 
     # ── drawing ─────────────────────────────────────────────────────────────────────────────────────────────────
 
