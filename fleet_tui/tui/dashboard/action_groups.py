@@ -93,6 +93,7 @@ class ActionGroups:
         self.review = ReviewActions(
             view, display, requests, outside, kept,
             fork=lambda agent, number: self.start.fork_checkpoint(agent, number),
+            land=lambda agent: self.landing.open(agent),
         )  # fmt: skip
         self.landing = LandActions(
             view, display, requests, review=self.review.open, shell=self.agent.shell_in

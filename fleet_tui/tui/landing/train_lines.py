@@ -12,13 +12,13 @@ from fleet_tui.tui.widgets.statuses import MOVING
 
 STAGES = ("merge", "check", "land")
 _STAGE_OF: Mapping[StepKind, int] = {
-    "commit": 0, "bring in": 0, "check": 1, "build": 1, "update": 2, "tidy": 2,
+    "commit": 0, "bring in": 0, "check": 1, "build": 1, "update": 2, "push": 2, "tidy": 2,
 }  # fmt: skip
 STAGE_WIDTH = 12
 
 
 @dataclass(slots=True)
-class Track:
+class TrainTrack:
     """One agent of the train."""
 
     plan: LandingPlan
@@ -41,7 +41,7 @@ class Track:
         return _STAGE_OF[self.progress.step] if self.progress is not None else 0
 
 
-def track_lines(tracks: Sequence[Track], selected: int, tick: int, width: int) -> list[Line]:
+def track_lines(tracks: Sequence[TrainTrack], selected: int, tick: int, width: int) -> list[Line]:
     """A line per agent: what it is, how far it got, and why it waits."""
     names = max((len(clean(one.plan.name)) for one in tracks), default=8)
     head = min(names + 28, max(24, width // 2))
@@ -72,7 +72,7 @@ def track_lines(tracks: Sequence[Track], selected: int, tick: int, width: int) -
     return lines
 
 
-def _rails(track: Track, tick: int, on: str) -> list[TextPart]:
+def _rails(track: TrainTrack, tick: int, on: str) -> list[TextPart]:
     parts: list[TextPart] = []
     rail = STAGE_WIDTH - 3
     for place in range(len(STAGES)):
@@ -89,7 +89,7 @@ def _rails(track: Track, tick: int, on: str) -> list[TextPart]:
     return parts
 
 
-def _said(track: Track, number: int, tracks: Sequence[Track]) -> str:
+def _said(track: TrainTrack, number: int, tracks: Sequence[TrainTrack]) -> str:
     if track.reason:
         return clean(track.reason)
     if track.has_landed:
@@ -103,7 +103,7 @@ def _said(track: Track, number: int, tracks: Sequence[Track]) -> str:
     return f"waits for {number}" if number else "first"
 
 
-def branch_lines(tracks: Sequence[Track], before: str, width: int) -> list[Line]:
+def branch_lines(tracks: Sequence[TrainTrack], before: str, width: int) -> list[Line]:
     """The branch as it will be when all have landed, newest on top."""
     lines: list[Line] = [()]
     for number, track in reversed(list(enumerate(tracks, 1))):

@@ -11,6 +11,7 @@ from textual.containers import Container
 from textual.screen import Screen
 
 from fleet_tui.errors import FleetError
+from fleet_tui.faces.wording import request_outcome
 from fleet_tui.landings import STRATEGIES, LandingPlan, LandingReport
 from fleet_tui.models import Agent
 from fleet_tui.quantities import counted
@@ -19,7 +20,7 @@ from fleet_tui.tui.landing.dashboard_access import DashboardAccess
 from fleet_tui.tui.landing.land_header import LandHeader
 from fleet_tui.tui.landing.panels import LinesPanel
 from fleet_tui.tui.landing.plan_lines import CHIPS
-from fleet_tui.tui.landing.train_lines import Track, branch_lines, track_lines
+from fleet_tui.tui.landing.train_lines import TrainTrack, branch_lines, track_lines
 from fleet_tui.tui.widgets.error_boundary import ErrorBoundary
 from fleet_tui.tui.widgets.footer import Footer, FooterKey
 from fleet_tui.tui.widgets.frame import Frame
@@ -53,7 +54,7 @@ class TrainScreen(ErrorBoundary, Screen[None]):
         super().__init__()
         self._agents = list(agents)
         self._access = access
-        self._tracks: list[Track] = []
+        self._tracks: list[TrainTrack] = []
         self._selected = 0
         self._strategy = ""
         self._checks = True
@@ -101,7 +102,7 @@ class TrainScreen(ErrorBoundary, Screen[None]):
         if self._is_running or not self.is_attached:
             return
         self._failure = None
-        self._tracks = [Track(plan) for plan in plans]
+        self._tracks = [TrainTrack(plan) for plan in plans]
         self._strategy = plans[0].strategy
         self._into, self._before = plans[0].into, plans[0].old
         self._draw()
@@ -285,7 +286,9 @@ class TrainScreen(ErrorBoundary, Screen[None]):
             if report.stopped is not None
             else f"{clean(self._into)} has all of it"
         )
-        self._access.notify(stopped, title=f"landed {total}")
+        if report.requests and report.stopped is None:
+            stopped = ", ".join(clean(request_outcome(one)) for one in report.requests)
+        self._access.notify(stopped, title=f"{'pushed' if report.requests else 'landed'} {total}")
         self._draw()
         if report.conflicts and self.is_attached:
             self._access.start(self._show_conflict(report.agent))
