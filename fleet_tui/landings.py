@@ -14,10 +14,9 @@ from fleet_tui.work import ChangedFile, CheckRun, Conflict, ConflictingFile, Pul
 Strategy = Literal["merge", "squash", "rebase", "pr"]
 STRATEGIES: tuple[Strategy, ...] = ("merge", "squash", "rebase", "pr")
 StepKind = Literal["commit", "bring in", "check", "build", "update", "push", "tidy"]
-STEP_KINDS: tuple[StepKind, ...] = ("commit", "bring in", "check", "build", "update", "push", "tidy")
 StepState = Literal["running", "done", "failed"]
 ObstacleKind = Literal[
-    "nothing", "conflict", "in the way", "unfinished", "hook", "check", "moved", "branch", "stopped", "other"
+    "nothing", "conflict", "in the way", "unfinished", "hook", "check", "branch", "stopped", "other"
 ]  # fmt: skip
 
 

@@ -28,7 +28,6 @@ CHECK_LOOKS: Mapping[CheckState, CheckLook] = {
     CheckState.NOT_STARTED: CheckLook("!", "warning"),
     CheckState.CANCELLED: CheckLook("–", "muted"),
 }
-NOT_RUN = CheckLook("–", "muted")
 
 
 def check_words(run: CheckRun | None) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from fleet_tui import names
 from fleet_tui.faces.live import ConflictDetails, LiveData
@@ -39,12 +39,6 @@ def file_words(file: ConflictingFile) -> str:
         more = len(file.places) - 1
         return place_words(file.places[0]) + (f", {more} more" if more else "")
     return KIND_WORDS[file.kind]
-
-
-def in_conflict(agents: Iterable[Agent], conflicts: Sequence[Conflict]) -> list[Agent]:
-    """Those of these agents that carry a mark."""
-    there = {one for conflict in conflicts for one in (conflict.agent, conflict.other)} - {""}
-    return [agent for agent in agents if agent.id in there]
 
 
 def marks(agents: Sequence[Agent], conflicts: Sequence[Conflict]) -> dict[str, str]:

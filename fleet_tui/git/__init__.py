@@ -21,7 +21,6 @@ if TYPE_CHECKING:
         checkpoint_commits,
         drop_checkpoints,
         files_tree,
-        head_of,
         in_the_way,
         operation_in_progress,
         save_checkpoint,
@@ -58,7 +57,6 @@ if TYPE_CHECKING:
         files_in_the_way,
         head_and_branch,
         landing_files,
-        refuse_unfinished,
     )
     from fleet_tui.git.landing_commits import (
         BuiltCommit,
@@ -90,7 +88,7 @@ if TYPE_CHECKING:
     from fleet_tui.git.landing_note import has_note
     from fleet_tui.git.merging import OLD_GIT, MergeResult, can_merge_in_memory, merge_pairs
     from fleet_tui.git.overlap import touched_files
-    from fleet_tui.git.plain import GitPlaces, place_at, place_of, run_plain
+    from fleet_tui.git.plain import GitPlaces, place_at, place_of
     from fleet_tui.git.plain_checkout import CheckoutSettings, checkout_problem, checkout_settings
     from fleet_tui.git.program import GitCancelled, GitFailed
     from fleet_tui.git.pushing import Pushed, push
@@ -100,7 +98,6 @@ if TYPE_CHECKING:
         push_plan,
         push_plans,
         remote_counterpart,
-        without_credentials,
     )
     from fleet_tui.git.repository import (
         Repository,
@@ -156,7 +153,7 @@ MODULES = {
     "archive": "archive_of archives",
     "branch_to_land_on": "BaseBranch base_branch base_stamp",
     "changes": "ChangeKind DiffStat FileChange diff_stat ignored status",
-    "checkpoints": "BroughtFiles CheckpointCommit bring_files checkpoint_commits drop_checkpoints files_tree head_of in_the_way operation_in_progress save_checkpoint subject_of tree_of",
+    "checkpoints": "BroughtFiles CheckpointCommit bring_files checkpoint_commits drop_checkpoints files_tree in_the_way operation_in_progress save_checkpoint subject_of tree_of",
     "conflicts": "conflicting_files",
     "contained": "Containment containment has_own_commits is_between",
     "creation": "WorktreePlan add plan plan_many",
@@ -166,18 +163,18 @@ MODULES = {
     "hunks": "blob_text file_diff file_text",
     "ignore_patterns": "IgnorePattern",
     "landing": "move_branch",
-    "landing_checks": "InTheWay checkout_of dirty_files files_in_the_way head_and_branch landing_files refuse_unfinished",
+    "landing_checks": "InTheWay checkout_of dirty_files files_in_the_way head_and_branch landing_files",
     "landing_commits": "BuiltCommit co_authors commits_between has_commit is_signed keep_undone merged message_of rebased reverted snapshot_commit squashed with_trailers",
     "landing_heal": "heal",
     "landing_hooks": "BY_HAND COMMIT_HOOKS commit_everything hooks_folder merge_by_hand present_hooks rebase_by_hand run_post_merge squash_by_hand",
     "landing_note": "has_note",
     "merging": "MergeResult OLD_GIT can_merge_in_memory merge_pairs",
     "overlap": "touched_files",
-    "plain": "GitPlaces place_at place_of run_plain",
+    "plain": "GitPlaces place_at place_of",
     "plain_checkout": "CheckoutSettings checkout_problem checkout_settings",
     "program": "GitCancelled GitFailed",
     "pushing": "Pushed push",
-    "remotes": "PushPlan RemoteAddress push_plan push_plans remote_counterpart without_credentials",
+    "remotes": "PushPlan RemoteAddress push_plan push_plans remote_counterpart",
     "repository": "Repository Worktree branch_names branches branches_with discover ensure_repository init moved_to prune repair worktrees",
     "rollback": "roll_back_add",
     "scratch": "ScratchObjects scratch_objects",

@@ -307,7 +307,8 @@ def _keep(agent: Agent, against: Agent | str, made: _Comparison) -> None:
     _made.pop(key, None)
     _made[key] = made
     while len(_made) > MOST_KEPT:
-        del _made[next(iter(_made))]
+        # The worker answers several calls at once.
+        _made.pop(next(iter(_made)), None)
 
 
 def _known(agent: Agent, against: Agent | str, names: Sequence[str]) -> _Comparison | None:

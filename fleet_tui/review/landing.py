@@ -202,7 +202,8 @@ class LandingRun:
         )
         of = f" in “{draft.subject}”" if draft.subject else ""
         paths = tuple(one.path for one in found)
-        message = f"{', '.join(paths[:5]) or 'its work'} conflict{'s' if len(paths) == 1 else ''} with {target.into}{of}"
+        verb = "conflict" if len(paths) > 1 else "conflicts"
+        message = f"{', '.join(paths[:5]) or 'its work'} {verb} with {target.into}{of}"
         obstacle = LandingObstacle("conflict", message, "--give-back asks the agent to resolve it", paths)
         self._on_step("bring in", "failed", message)
         give_back = landing_message.give_back_prompt(target.into, target.tip, found, self._choices.check)

@@ -137,14 +137,18 @@ class _Preview:
                 )
         base = self._base_place() if choices.strategy != "pr" else None
         pushes_to = self._pushes_to() if choices.strategy == "pr" else ""
-        stays, touches = self._dirty(base, tree)
+        stays = self._dirty(base, tree)
         work_tree = base.work_tree if base is not None else target.repo.root
         hooks = git.present_hooks(git_dir, work_tree, git.BY_HAND.get(choices.strategy, ("pre-push",)))
         message_of = landing_message.message_of(choices.strategy, has_uncommitted=bool(uncommitted))
         message = choices.message or landing_message.default_message(
             target, choices.strategy, commits, has_uncommitted=bool(uncommitted)
         )
-        deletes = self._deletes_branch(bool(uncommitted))
+        ran = (
+            git.present_hooks(git_dir, target.place.work_tree, git.COMMIT_HOOKS)
+            if uncommitted and target.place is not None
+            else ()
+        )
         give_back = (
             landing_message.give_back_prompt(target.into, target.tip, conflicts, choices.check)
             if conflicts
@@ -156,14 +160,13 @@ class _Preview:
             message=message if message_of else "", message_of=message_of, commits=tuple(commits), moved=tuple(moved),
             conflicts=conflicts, give_back=give_back, others=self._others(tree, work), check_command=choices.check,
             hooks=hooks, is_signed=git.is_signed(git_dir), folder=str(base.work_tree) if base else "",
-            dirty=tuple(sorted(stays)), pushes_to=pushes_to, tidies=choices.tidies, deletes_branch=deletes,
+            dirty=tuple(sorted(stays)), pushes_to=pushes_to, tidies=choices.tidies, deletes_branch=self._deletes_branch(),
             warnings=tuple(self._warnings), obstacles=tuple(self._obstacles),
         )  # fmt: skip
         if tree and not self._obstacles:
             self.result = git.snapshot_commit(git_dir, tree, [target.tip, work], self._objects)
-        return replace(
-            plan, steps=tuple(steps(plan, touches, is_main=base is not None and base.own == git_dir))
-        )
+        is_main = base is not None and base.own == git_dir
+        return replace(plan, steps=tuple(steps(plan, commit_hooks=ran, is_main=is_main)))
 
     def _pushes_to(self) -> str:
         """Where a pull request's branch goes; what is in its way stops the landing."""
@@ -234,18 +237,18 @@ class _Preview:
             self._stop("in the way", error.message, error.hint)
             return None
 
-    def _dirty(self, base: git.GitPlaces | None, tree: str) -> tuple[set[str], set[str]]:
-        """The changed files of the branch's worktree: those that stay, and those that stop the landing."""
+    def _dirty(self, base: git.GitPlaces | None, tree: str) -> set[str]:
+        """The changed files of the branch's worktree that stay as they are; any other stops the landing."""
         target = self._target
         if base is None:
-            return set(), set()
+            return set()
         if what := git.operation_in_progress(base):
             self._stop(
-                "unfinished", f"{base.work_tree} is in the middle of a {what}", "finish or abort that first"
+                "in the way", f"{base.work_tree} is in the middle of a {what}", "finish or abort that first"
             )
         dirty = git.dirty_files(base, "HEAD")
         if not tree:
-            return dirty, set()
+            return dirty
         touched = git.landing_files(target.git_dir, target.tip, tree, objects=self._objects)
         clash = dirty & touched.modes.keys()
         if clash:
@@ -258,7 +261,7 @@ class _Preview:
                 "in the way", f"{', '.join(there[:8])} in {base.work_tree} would be overwritten",
                 "move that away", tuple(there),
             )  # fmt: skip
-        return dirty - clash, clash
+        return dirty - clash
 
     def _judge(self) -> None:
         target, agent = self._target, self._target.agent
@@ -278,11 +281,11 @@ class _Preview:
         if not self._choices.check:
             self._warnings.append("nothing is checked first: land.check names no command, or it was left out")
 
-    def _deletes_branch(self, has_uncommitted: bool) -> bool:
-        target = self._target
-        if not (self._choices.tidies and target.agent.branch_made and target.on == target.agent.branch):
-            return False
-        return self._choices.strategy != "pr" and (has_uncommitted or bool(target.head))
+    def _deletes_branch(self) -> bool:
+        """Whether tidying up deletes the branch: one that was made for the agent, and of which everything lands."""
+        target, choices = self._target, self._choices
+        is_its_own = target.agent.branch_made and target.on == target.agent.branch
+        return choices.tidies and choices.strategy != "pr" and is_its_own
 
     def _others(self, tree: str, work: str) -> tuple[Conflict, ...]:
         """The project's other agents whose work would not merge with the result."""
@@ -323,12 +326,13 @@ class _Preview:
 # ── the steps as a user reads them ──
 
 
-def steps(plan: LandingPlan, touches: set[str], *, is_main: bool) -> list[LandingStep]:
+def steps(plan: LandingPlan, *, commit_hooks: Sequence[str], is_main: bool) -> list[LandingStep]:
     """The numbered steps of a plan; one that has nothing to do is left out."""
     found = []
     if plan.uncommitted:
         files = [f"{_LETTERS[one.kind]} {one.path}" for one in plan.uncommitted]
-        found.append(LandingStep("commit", "Commit what is not committed", lines=_some(files)))
+        note = f"hooks run: {', '.join(commit_hooks)}" if commit_hooks else ""
+        found.append(LandingStep("commit", "Commit what is not committed", note, lines=_some(files)))
     if plan.moved or plan.conflicts:
         count = len(plan.moved)
         note = f"moved by {count} since the branch" if count else ""
@@ -351,7 +355,7 @@ def steps(plan: LandingPlan, touches: set[str], *, is_main: bool) -> list[Landin
         found.append(LandingStep("push", title, lines=said))
         return found
     found.append(_build_step(plan))
-    found.append(_update_step(plan, touches, is_main=is_main))
+    found.append(_update_step(plan, is_main=is_main))
     if plan.tidies:
         lines = (
             "agent stopped, worktree to the trash" + (", branch removed" if plan.deletes_branch else ""),
@@ -371,11 +375,11 @@ def _build_step(plan: LandingPlan) -> LandingStep:
     return LandingStep("build", title, ", ".join(notes), (", ".join(plan.hooks),) if plan.hooks else ())
 
 
-def _update_step(plan: LandingPlan, touches: set[str], *, is_main: bool) -> LandingStep:
+def _update_step(plan: LandingPlan, *, is_main: bool) -> LandingStep:
     if not plan.folder:
         return LandingStep("update", f"Move {plan.into}", "it is checked out nowhere")
     title = "Update your main worktree" if is_main else f"Update {os.path.basename(plan.folder)}"  # noqa: PTH119 - only a name
-    ways = [one for one in plan.obstacles if one.kind in ("in the way", "unfinished")]
+    ways = [one for one in plan.obstacles if one.kind == "in the way"]
     if ways:
         return LandingStep("update", title, lines=tuple(f"✗ {one.message}" for one in ways), is_blocked=True)
     if not plan.dirty:

@@ -417,6 +417,7 @@ def test_hooks_run_on_real_files_as_by_hand(
     report = fleet.landing.land([agent])
 
     assert plan.hooks == ("pre-merge-commit", "commit-msg")
+    assert plan.steps[0].note == "hooks run: pre-commit, commit-msg"
     assert report.stopped is None
     assert log.read_text().splitlines() == [
         "pre-commit one.py", "commit-msg one.py", "pre-merge-commit one.py", "commit-msg one.py", "post-merge one.py",

@@ -8,7 +8,7 @@ import pkgutil
 from collections.abc import Callable, Coroutine, Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 from textual.app import App
@@ -22,7 +22,7 @@ from fleet_tui.faces.away_summary import Summary
 from fleet_tui.faces.live import LiveData
 from fleet_tui.fleet.profiles import AgentProgram
 from fleet_tui.fleet.project_info import ProjectInfo
-from fleet_tui.landings import STEP_KINDS, LandingObstacle, LandingPlan, LandingStep
+from fleet_tui.landings import LandingObstacle, LandingPlan, LandingStep, StepKind
 from fleet_tui.models import (
     Activity,
     Agent,
@@ -236,7 +236,9 @@ async def reviewed(verb: str, *_: Any, **__: Any) -> Any:
 
 def evil_landing() -> LandingPlan:
     """A plan in which every text is hostile."""
-    steps = tuple(LandingStep(kind, EVIL, EVIL, (EVIL, f"✓ {EVIL}", f"A {EVIL}")) for kind in STEP_KINDS)
+    steps = tuple(
+        LandingStep(kind, EVIL, EVIL, (EVIL, f"✓ {EVIL}", f"A {EVIL}")) for kind in get_args(StepKind)
+    )
     place_of = ConflictPlace(1, 9, EVIL, (EVIL,), (EVIL,), (EVIL,))
     return landing_states.plan(
         AGENTS[0], name=EVIL, profile=EVIL, into=EVIL, steps=steps, files=(FILE,), message=EVIL, message_of=EVIL,

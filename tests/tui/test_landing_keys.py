@@ -7,6 +7,7 @@ from collections.abc import Coroutine, Sequence
 from dataclasses import replace
 from typing import Any
 
+from textual.pilot import Pilot
 from textual.screen import Screen
 
 from fleet_tui.landings import LandingPlan, LandingReport
@@ -15,7 +16,6 @@ from fleet_tui.tui.landing.screen import LandScreen
 from fleet_tui.tui.landing.train_screen import TrainScreen
 from tests.tui import fleet_states, landing_states
 from tests.tui.dashboard_app import StageApp, run_dashboard, until
-from tests.tui.keyboard import Keyboard
 from tests.tui.test_dialogs import text_of
 
 AGENTS = [fleet_states.agent(f"tokens-{letter}", Status.DONE, batch="tokens") for letter in "ABC"]
@@ -55,7 +55,7 @@ def opened(kind: type[LandScreen] | type[TrainScreen]) -> tuple[Screen[None], Sl
 
 
 def test_a_strategy_lands_only_once_its_preview_is_shown() -> None:
-    async def go(app: StageApp, keyboard: Keyboard) -> None:
+    async def go(app: StageApp, keyboard: Pilot[None]) -> None:
         screen, worker = opened(LandScreen)
         worker.goes_on.set()
         await app.push_screen(screen)
@@ -78,7 +78,7 @@ def test_a_strategy_lands_only_once_its_preview_is_shown() -> None:
 
 
 def test_agents_are_taken_out_of_a_train_as_fast_as_keys_are_pressed() -> None:
-    async def go(app: StageApp, keyboard: Keyboard) -> None:
+    async def go(app: StageApp, keyboard: Pilot[None]) -> None:
         screen, worker = opened(TrainScreen)
         worker.goes_on.set()
         await app.push_screen(screen)
