@@ -57,6 +57,7 @@ def test_a_pull_request_is_previewed_checked_pushed_and_opened_and_nothing_is_me
     assert "#1" in cli.ok("list")
 
 
+@pytest.mark.slow
 def test_several_requests_are_independent_of_each_other(
     cli: Cli, pool: AgentPool, host: ScriptedHost
 ) -> None:
@@ -85,6 +86,7 @@ def test_a_conflict_is_a_warning_and_the_work_alone_is_checked(
     assert (ran.code, host.requests[0]["branch"]) == (0, agent.branch)
 
 
+@pytest.mark.slow
 def test_a_red_check_and_a_missing_remote_push_nothing(
     cli: Cli, pool: AgentPool, project: Path, host: ScriptedHost
 ) -> None:
@@ -129,6 +131,7 @@ def watch_until(agent: Agent, last: str) -> list[str]:
     return said
 
 
+@pytest.mark.slow
 def test_a_watch_sends_failed_checks_back_and_goes_on_where_it_was(
     cli: Cli, fleet: Fleet, pool: AgentPool, host: ScriptedHost
 ) -> None:

@@ -114,6 +114,7 @@ def test_the_launcher_makes_a_spare_after_its_agents_have_started(
     wait_until(_is_free, "the end of the launcher")
 
 
+@pytest.mark.slow
 def test_small_repositories_get_no_spare_and_zero_removes_those_that_are_there(
     fleet: Fleet, large: Path, worktrees: Path
 ) -> None:
@@ -154,6 +155,7 @@ LEFT_OVER = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", ["interrupted", pytest.param("old", marks=pytest.mark.slow)])
 def test_a_spare_that_is_left_over_is_found_and_removed_by_the_doctor(
     fleet: Fleet, large: Path, worktrees: Path, case: str
@@ -172,6 +174,7 @@ def test_a_spare_that_is_left_over_is_found_and_removed_by_the_doctor(
     assert [name for name in entries(large) if name.startswith("spare")] == []
 
 
+@pytest.mark.slow
 def test_a_spare_that_was_removed_by_hand_is_noticed_and_forgotten(
     fleet: Fleet, large: Path, worktrees: Path, tmp_path: Path
 ) -> None:

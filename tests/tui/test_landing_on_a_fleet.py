@@ -83,6 +83,7 @@ def test_a_preview_changes_nothing_and_landing_it_can_be_undone(fleet: Fleet, re
     assert [one.state for one in fleet.landing.landings()] == [LandingState.UNDONE]
 
 
+@pytest.mark.slow
 def test_a_pull_request_is_opened_and_named(
     fleet: Fleet, repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -108,6 +109,7 @@ def test_a_pull_request_is_opened_and_named(
     assert [one["branch"] for one in host.requests] == ["worker"]
 
 
+@pytest.mark.slow
 def test_a_red_check_stops_it_and_asks_before_it_is_landed_all_the_same(
     fleet: Fleet, repository: Path
 ) -> None:
