@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from typing import TYPE_CHECKING
 
@@ -107,10 +108,13 @@ class CheckpointVerbs:
         return checkpoints.rename(self._fleet.store, agent, number, _checked(note))
 
     def prune(self) -> int:
-        """Delete the checkpoints of all agents that are over the limits in the settings; returns how many."""
+        """Delete the checkpoints of all agents that are over the limits in the settings; returns how many.
+
+        Raises FleetError if the settings cannot be read: the user may have raised the limits.
+        """
         from fleet_tui.review.checkpoint_limits import CheckpointLimits, prune
 
-        config = self._settings()
+        config = self._fleet.settings.of_user()
         limits = CheckpointLimits(config.checkpoint_days, config.checkpoint_most)
         return prune(self._fleet.store, limits, now=time.time())
 
@@ -123,15 +127,16 @@ class CheckpointVerbs:
         except OSError:
             pass
         stamp.touch(mode=0o600)
-        self.prune()
+        # The checkpoint has been made all the same.
+        with contextlib.suppress(FleetError):
+            self.prune()
 
     def _settings(self) -> Config:
-        """The user's own: a project does not decide what is kept of the user's work."""
-        from fleet_tui.config.load import load
+        """The user's own, or the defaults: a project does not decide what is kept of the user's work."""
         from fleet_tui.config.settings import Config
 
         try:
-            return load(None)
+            return self._fleet.settings.of_user()
         except FleetError:
             return Config()
 

@@ -125,10 +125,9 @@ class TrashVerbs:
 
     def _limits(self) -> Config:
         """The user's own settings: a project sets no limit on what all projects share."""
-        from fleet_tui.config.load import load
         from fleet_tui.config.settings import Config
 
         try:
-            return load(None)
+            return self._fleet.settings.of_user()
         except FleetError:
             return Config()

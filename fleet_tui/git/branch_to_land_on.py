@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from fleet_tui.fast_dataclasses import dataclass
+from fleet_tui.git.plain import file_stamp
 from fleet_tui.git.program import COMMIT, ask, lines
 
 _HEADS = "refs/heads/"
@@ -32,12 +33,4 @@ def base_stamp(git_dir: Path, base: BaseBranch | None) -> tuple[object, ...]:
     """Differs once `base_branch` may answer something else; as cheap as a few calls of stat."""
     name = base.name if base is not None else ""
     files = ("HEAD", "packed-refs", "reftable/tables.list", *([f"{_HEADS}{name}"] if name else ["logs/HEAD"]))
-    return tuple(map(_stamp, (git_dir / file for file in files)))
-
-
-def _stamp(path: Path) -> object:
-    try:
-        found = path.stat()
-    except OSError:
-        return None
-    return found.st_mtime_ns, found.st_size, found.st_ino
+    return tuple(map(file_stamp, (git_dir / file for file in files)))

@@ -156,7 +156,7 @@ def merge_drivers(place: GitPlaces) -> tuple[str, ...]:
 
 def _settings_of(place: GitPlaces) -> _GitSettings:
     """Cached per process, and read again when one of the repository's own files changes."""
-    stamp = [_stamp(place.git_dir / "config"), _stamp(place.own / "config.worktree")]
+    stamp = [file_stamp(place.git_dir / "config"), file_stamp(place.own / "config.worktree")]
     known = _settings.get(place.own)
     if known is None or known[0] != stamp:
         known = (stamp, _read_settings(place))
@@ -164,7 +164,8 @@ def _settings_of(place: GitPlaces) -> _GitSettings:
     return known[1]
 
 
-def _stamp(path: Path) -> object:
+def file_stamp(path: Path) -> object:
+    """Differs once the file is another one or was written; None if there is none."""
     try:
         found = path.stat()
     except OSError:

@@ -311,3 +311,22 @@ def test_pruning_deletes_rows_and_refs(fleet: Fleet, agent: Agent) -> None:
     assert listed.endswith("/3")
     write(agent, new="again")
     assert fleet.checkpoints.make(agent)[0].number == 4, "a number is never given twice"
+
+
+def test_nothing_is_pruned_by_default_limits_while_the_users_own_cannot_be_read(
+    fleet: Fleet, agent: Agent
+) -> None:
+    file = paths.user_config()
+    file.parent.mkdir(parents=True, exist_ok=True)
+    before = file.read_bytes() if file.exists() else None
+    file.write_text("[checkpoint\n")
+    try:
+        write(agent, new="1")
+        with pytest.raises(FleetError):
+            fleet.checkpoints.prune()
+        made, is_new = fleet.checkpoints.make(agent)
+    finally:
+        file.unlink() if before is None else file.write_bytes(before)
+
+    assert is_new
+    assert made.number == 1

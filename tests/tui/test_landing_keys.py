@@ -65,7 +65,7 @@ def test_a_strategy_lands_only_once_its_preview_is_shown() -> None:
         await keyboard.press("s", "s")
         await until(keyboard, lambda: worker.previewed == 3)
         await keyboard.press("ctrl+s")
-        await until(keyboard, lambda: "the preview of that is not here yet" in text_of(app))
+        await until(keyboard, lambda: "wait for the preview of that" in text_of(app))
         assert worker.landed == []
         worker.goes_on.set()
         await until(keyboard, lambda: getattr(screen, "_plan").strategy == "rebase")  # noqa: B009 - it is private
@@ -86,7 +86,7 @@ def test_agents_are_taken_out_of_a_train_as_fast_as_keys_are_pressed() -> None:
         worker.goes_on.clear()
 
         await keyboard.press("D", "j", "j", "D", "ctrl+s")
-        await until(keyboard, lambda: "the preview of that is not here yet" in text_of(app))
+        await until(keyboard, lambda: "wait for the preview of that" in text_of(app))
         worker.goes_on.set()
         await until(keyboard, lambda: "tokens-A" not in text_of(app) and "tokens-C" not in text_of(app))
         await keyboard.press("ctrl+s")

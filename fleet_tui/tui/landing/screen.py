@@ -367,7 +367,7 @@ class LandScreen(ErrorBoundary, Screen[None]):
         if plan is None or not self._can_choose:
             return
         if self._previewed != self._choices():
-            self.notify("the preview of that is not here yet", severity="warning")
+            self.notify("wait for the preview of that", severity="warning")
             return
         if not plan.can_land:
             obstacle = plan.obstacles[0]

@@ -267,7 +267,7 @@ class TrainScreen(ErrorBoundary, Screen[None]):
 
     def action_land(self) -> None:
         if self._can_change and self._tracks and self._shown != self._reads:
-            self.notify("the preview of that is not here yet", severity="warning")
+            self.notify("wait for the preview of that", severity="warning")
         elif self._can_change and self._tracks:
             self._is_running = True
             self._output.clear()

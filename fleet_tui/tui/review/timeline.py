@@ -27,7 +27,7 @@ from fleet_tui.tui.review.surroundings import Surroundings
 from fleet_tui.tui.review.timeline_header import TimelineHeader
 from fleet_tui.tui.review.timeline_keys import TIMELINE_KEYS
 from fleet_tui.tui.review.timeline_panel import TimelinePanel
-from fleet_tui.tui.review.timeline_rows import NOW, TimelineRow, clock, rows_of
+from fleet_tui.tui.review.timeline_rows import NOW, TimelineRow, rows_of, time_of_day
 from fleet_tui.tui.review.timeline_words import (
     NO_CHECKPOINTS,
     ComparedStates,
@@ -233,7 +233,7 @@ class TimelineScreen(ErrorBoundary, Screen[None]):
         name = name_of(one) if one is not None else ""
         if shown.against == "now":
             return (("now", "bold foreground"),), ((f"  against {name}", "muted"),)
-        when = clock(one.at) if one is not None else ""
+        when = time_of_day(one.at) if one is not None else ""
         other = self._compared_with(shown)
         return ((name, "bold foreground"),), (
             (f"  {when}, against {other}" if other else f"  {when}", "muted"),
@@ -248,7 +248,7 @@ class TimelineScreen(ErrorBoundary, Screen[None]):
         if shown.against:
             one = self._by_number(int(shown.against))
             return name_of(one) if one is not None else shown.against
-        return (clock(found[-1].at) if found[-1].number else "its start") if found else ""
+        return (time_of_day(found[-1].at) if found[-1].number else "its start") if found else ""
 
     def _notice(self) -> Line:
         if self._failure is not None and self.timeline is not None:
@@ -331,7 +331,7 @@ class TimelineScreen(ErrorBoundary, Screen[None]):
             return
         is_busy = self.agent.status in _IN_TURN
         said = (
-            f"The files of {clean(self.agent.name)} become as they were at {clock(one.at)} ({name_of(one)}). "
+            f"The files of {clean(self.agent.name)} become as they were at {time_of_day(one.at)} ({name_of(one)}). "
             "What is there now is saved as a checkpoint first. Commits, the index and ignored files stay."
         )
         if is_busy:

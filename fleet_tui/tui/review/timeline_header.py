@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from fleet_tui.models import Agent
 from fleet_tui.quantities import age, counted
-from fleet_tui.tui.review.timeline_rows import clock
+from fleet_tui.tui.review.timeline_rows import time_of_day
 from fleet_tui.tui.widgets.lines import Line, LineView, both_ends, clean, length
 
 
@@ -27,7 +27,7 @@ class TimelineHeader(LineView):
         facts: list[Line] = [((f"{count} ", ""), ("checkpoint" if count == 1 else "checkpoints", "muted"))]
         if days:
             facts.append((("kept ", ""), (f"{counted(days, 'day')}", "muted")))
-        self._facts = [*facts, ((clock(now), "bold"),)]
+        self._facts = [*facts, ((time_of_day(now), "bold"),)]
         self.redraw()
 
     def lines(self, width: int, height: int) -> Sequence[Line]:

@@ -47,7 +47,7 @@ def rows_of(timeline: Timeline, agent: Agent) -> list[TimelineRow]:
     """All rows, newest first."""
     behind = left_behind(timeline.checkpoints)
     checks = dict(timeline.checks)
-    times = {one.number: clock(one.at) for one in timeline.checkpoints}
+    times = {one.number: time_of_day(one.at) for one in timeline.checkpoints}
     rows = [
         _row(one, timeline, times, checks.get(one.number), is_faint=one.number in behind)
         for one in timeline.checkpoints
@@ -108,7 +108,7 @@ def names(paths: Sequence[str], count: int) -> str:
     return f"{shown} +{more}" if more > 0 and shown else shown
 
 
-def clock(at: float) -> str:
+def time_of_day(at: float) -> str:
     return time.strftime("%H:%M", time.localtime(at))
 
 
