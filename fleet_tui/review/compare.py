@@ -60,7 +60,7 @@ def measure(store: Store, agents: Sequence[Agent], *, now: float) -> Measured:
     with git.scratch_objects(git_dir) as scratch, ThreadPoolExecutor(AT_ONCE) as pool:
         sides = list(
             pool.map(
-                lambda pair: _side(git_dir, scratch, base.commit, pair[0], pair[1], newest.get(pair[0].id)),
+                lambda pair: _side(git_dir, scratch, pair[0], pair[1], newest.get(pair[0].id)),
                 zip(agents, bare, strict=True),
             )
         )
@@ -93,7 +93,6 @@ def _git_dir(store: Store, agent: Agent) -> Path | None:
 def _side(
     git_dir: Path,
     scratch: git.ScratchObjects,
-    base: str,
     agent: Agent,
     bare: ComparedAgent,
     check: CheckRun | None,
@@ -104,7 +103,7 @@ def _side(
         place = git.place_of(git_dir, Path(agent.worktree), agent.id)
         shot = git.take_snapshot(place, scratch, agent.id)
         head = shot.head or agent.base
-        start = agent.base if head == agent.base else git.fork_point(git_dir, base, head) or agent.base
+        start = git.work_start(git_dir, agent.base, head, agent.branch)
         files = tuple(git.changed_files(git_dir, start, shot.tree, objects=scratch.variables))
         unsaved = {
             one.path

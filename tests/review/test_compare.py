@@ -72,6 +72,20 @@ def test_the_result_of_a_check_decides_first_and_only_while_it_is_current(
     assert {agent.label: agent.verdict for agent in again.agents} == {"A": "red", "B": "unknown", "C": "red"}
 
 
+def test_what_was_there_before_the_agents_is_nobodys_work(fleet: Fleet, repository: Path) -> None:
+    git(repository, "switch", "-q", "-c", "feature")
+    commit(repository, {"feature.py": "x\n"})
+    git(repository, "switch", "-q", "main")
+    one, other = fleet.fanout(2, "more", prompt=PROMPT, profile="shell", base="feature")
+    commit(Path(one.worktree), {"one.py": "a\n"})
+    write(other, {"two.py": "b\n"})
+
+    found = {agent.id: agent for agent in fleet.comparison.of([one, other]).agents}
+
+    assert [file.path for file in found[one.id].files] == ["one.py"]
+    assert [file.path for file in found[other.id].files] == ["two.py"]
+
+
 def test_a_conflict_with_the_branch_to_land_on_is_found(fleet: Fleet, batch: list[Agent]) -> None:
     write(batch[0], {"readme.txt": "mine\n"})
     commit(Path(batch[0].project), {"readme.txt": "theirs\n", "elsewhere.txt": "x\n"})
