@@ -149,6 +149,9 @@ class LandingRun:
             self._refuse_conflict(draft)
         self._check(draft.commit or self._target.head)
         title, _, body = plan.message.partition("\n")
+        branch = self._agent.branch
+        if git.commit_of(self._target.git_dir, f"refs/heads/{branch}") != self._target.head:
+            self._stop("branch", f"{branch} has got another commit meanwhile", "land it again")
         with self._step("push"):
             request = pull_requests.open_request(
                 self._store, self._agent, title, body.strip(), self._target.into, draft=self._choices.draft

@@ -57,6 +57,19 @@ def test_a_pull_request_is_previewed_checked_pushed_and_opened_and_nothing_is_me
     assert "#1" in cli.ok("list")
 
 
+def test_a_commit_that_was_made_during_the_check_is_not_pushed_unchecked(
+    cli: Cli, pool: AgentPool, host: ScriptedHost
+) -> None:
+    agent = take(pool, {"one.py": "a\n"})
+    configure(f'[land]\ncheck = "git -C {agent.worktree} commit -q --allow-empty -m more"\n')
+
+    ran = cli("land", agent.name, "-s", "pr", "--yes")
+
+    assert ran.code != 0
+    assert "has got another commit meanwhile" in ran.err
+    assert host.requests == []
+
+
 @pytest.mark.slow
 def test_several_requests_are_independent_of_each_other(
     cli: Cli, pool: AgentPool, host: ScriptedHost
