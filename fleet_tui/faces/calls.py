@@ -188,7 +188,6 @@ VERBS: tuple[Verb, ...] = (
         reads=True,
     ),
     Verb("review.file_diff", {"cli": "fleet diff prints patches", "dashboard": Offer("diff")}, reads=True, remote=True),
-    Verb("review.content", {"cli": "git show prints files", "dashboard": "the review screen colors the lines of hunks"}, reads=True),
     Verb("review.reviewed", {"cli": "marks are for a screen", "dashboard": Offer("diff")}, reads=True, remote=True),
     Verb("review.mark_reviewed", {"cli": "marks are for a screen", "dashboard": Offer("diff")}, remote=True),
     Verb("review.unmark_reviewed", {"cli": "marks are for a screen", "dashboard": Offer("diff")}, remote=True),
@@ -237,7 +236,7 @@ VERBS: tuple[Verb, ...] = (
     # Landing.
     Verb(
         "landing.preview",
-        {"cli": Offer("land --dry-run", names={"check": "no_check"}), "dashboard": Offer("land")},
+        {"cli": Offer("land --dry-run --give-back", names={"check": "no_check"}), "dashboard": Offer("land")},
         reads=True, remote=True,
     ),
     Verb(
@@ -246,11 +245,6 @@ VERBS: tuple[Verb, ...] = (
         remote=True, refreshes=True, waits=True,
     ),
     Verb("landing.stop_train", {"cli": Offer("land --stop", names={"agent": "stops agents"}), "dashboard": Offer("land")}, remote=True),
-    Verb(
-        "landing.give_back",
-        {"cli": Offer("land --give-back", names={"agent": "agents"}), "dashboard": "fleet land --give-back does it"},
-        refreshes=True,
-    ),
     Verb("landing.find", {"cli": Offer("undo", names={"name": "agent"}), "dashboard": _CHOSEN}, reads=True),
     Verb("landing.landings", {"cli": "git log shows what has landed", "dashboard": "part of undo"}, reads=True),
     # Checkpoints.

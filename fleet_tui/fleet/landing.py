@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from fleet_tui.errors import FleetError, NotFound, Refused, UsageError
+from fleet_tui.errors import FleetError, NotFound, UsageError
 from fleet_tui.fast_dataclasses import replace
 from fleet_tui.landings import (
     STRATEGIES,
@@ -22,7 +22,7 @@ from fleet_tui.landings import (
     StepState,
     Strategy,
 )
-from fleet_tui.models import Agent, Receipt, Status
+from fleet_tui.models import Agent, Status
 from fleet_tui.work import CheckRun, CheckState
 
 if TYPE_CHECKING:
@@ -109,16 +109,6 @@ class LandingVerbs:
         from fleet_tui.review import landing_session
 
         return landing_session.ask_to_stop(git.discover(Path(agent.project)).git_dir)
-
-    def give_back(self, agent: Agent, *, strategy: str = "", into: str = "") -> Receipt:
-        """Ask an agent, with a prompt, to resolve its conflicts with the branch that it would land on."""
-        plan = self.preview([agent], strategy=strategy, into=into)[0]
-        if not plan.give_back:
-            raise Refused(
-                f"{agent.name} has no conflict with {plan.into or 'a branch'}",
-                hint=f"fleet land {agent.name}",
-            )
-        return self._fleet.prompts.send(agent, plan.give_back)
 
     # ── taking it back ──────────────────────────────────────────────────────────────────────────────────────────
 

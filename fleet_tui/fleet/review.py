@@ -51,14 +51,6 @@ class ReviewVerbs:
             find_trashed=self._trashed,
         )  # fmt: skip
 
-    def content(self, agent: Agent, blob: str, *, limit: int = 1 << 20) -> str:
-        """The text of one side of a changed file by its object, at most so many bytes; empty for a binary one."""
-        from fleet_tui.review import diff
-
-        return diff.content(
-            self._fleet.store, self._fleet.current(agent), blob, limit=limit, find_trashed=self._trashed
-        )
-
     def patch(self, agent: Agent, *, against: str = "", files: Sequence[str] = ()) -> str:
         """An agent's changes as a patch that `git apply` takes, of all files or of some files and folders."""
         from fleet_tui.review import diff

@@ -238,13 +238,6 @@ def texts_now(
         return found.texts(names)
 
 
-def content(store: Store, agent: Agent, blob: str, *, limit: int, find_trashed: FindTrashed) -> str:
-    """The text of an object of an agent's diff; empty for a binary one."""
-    git_dir = work_place(store, agent, find_trashed).git_dir
-    with git.scratch_objects(git_dir) as scratch:
-        return git.blob_text(git_dir, blob, limit=limit, objects=scratch.variables)
-
-
 # ── where the files are ──
 
 
