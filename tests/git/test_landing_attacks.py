@@ -9,8 +9,13 @@ import pytest
 
 from fleet_tui.errors import Refused
 from fleet_tui.git.landing import move_branch
+from fleet_tui.git.landing_commits import has_commit
 from fleet_tui.git.landing_heal import heal
+from fleet_tui.git.landing_hooks import commit_everything
 from fleet_tui.git.landing_note import MARK, NOTE
+from fleet_tui.git.plain import place_at
+from fleet_tui.git.repository import discover
+from fleet_tui.git.scratch_worktrees import scratch_worktree
 from tests.git.landing_cases import landed, repo
 from tests.git.repositories import call, commit
 
@@ -87,3 +92,32 @@ def test_a_planted_note_names_neither_options_nor_paths(
 
     assert (victim / "x.lock").exists()
     assert not (repo / ".git/written").exists()
+
+
+def test_committing_everything_writes_through_no_planted_link(repo: Path, place: Path, victim: Path) -> None:
+    found = place_at(place)
+    (place / "a.txt").write_text("agent\n")
+    (found.own / "fleet-commit.index").symlink_to(victim / "mine")
+
+    done = commit_everything(found, "Work")
+
+    assert call(place, "show", f"{done}:a.txt") == "agent"
+    assert (victim / "mine").read_text() == "mine\n"
+
+
+def test_a_check_gets_the_files_that_land_and_not_what_replaces_them(
+    repo: Path, place: Path, tmp_path: Path
+) -> None:
+    _, new = landed(repo, place, {"a.txt": "bad\n"})
+    call(repo, "replace", f"{new}:a.txt", "main:a.txt")
+
+    with scratch_worktree(discover(repo), tmp_path / "worktrees", new) as folder:
+        assert (folder / "a.txt").read_text() == "bad\n"
+
+
+def test_a_graft_does_not_make_work_look_merged(repo: Path, place: Path) -> None:
+    old, new = landed(repo, place, {"a.txt": "work\n"})
+    (repo / ".git/info").mkdir(exist_ok=True)
+    (repo / ".git/info/grafts").write_text(f"{old} {new}\n")
+
+    assert not has_commit(repo / ".git", new, old)
