@@ -4,7 +4,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 JOBS ?= 3
 
-.PHONY: help run test test-slow test-again test-agents check format lint types contracts bench screenshots docs wheel clean
+.PHONY: help run test test-slow test-again test-agents check format lint types contracts bench screenshots movie docs wheel clean
 
 help: ## Show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -43,6 +43,9 @@ bench: .venv/ready ## Measure the promised numbers, each beside a reference
 
 screenshots: .venv/ready ## Take the pictures of the README again
 	$(BIN)/python -m tests.screenshots
+
+movie: .venv/ready ## Record the moving picture of the README again
+	$(BIN)/python -m tests.movie
 
 docs: .venv/ready ## Write the generated parts of the documents: keys, decisions, imports between rooms
 	$(BIN)/python -m tests.generated_docs

@@ -9,7 +9,7 @@ from enum import StrEnum
 from typing import Literal
 
 from fleet_tui.fast_dataclasses import dataclass
-from fleet_tui.work import ChangedFile, CheckRun, Conflict, ConflictingFile
+from fleet_tui.work import ChangedFile, CheckRun, Conflict, ConflictingFile, PullRequest
 
 Strategy = Literal["merge", "squash", "rebase", "pr"]
 STRATEGIES: tuple[Strategy, ...] = ("merge", "squash", "rebase", "pr")
@@ -171,6 +171,8 @@ class LandingReport:
 
     landings: tuple[Landing, ...]
     """Those that have landed, or whose branches were pushed for a pull request."""
+    requests: tuple[PullRequest, ...] = ()
+    """The pull requests of the branches that were pushed."""
     stopped: LandingObstacle | None = None
     """What stopped the rest; nothing of the agent that it stopped was changed."""
     agent: str = ""

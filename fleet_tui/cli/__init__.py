@@ -19,8 +19,6 @@ GC_THRESHOLD = 100_000
 
 STARTING = frozenset({"create", "fanout", "multi", "revive", "restart", "fork"})
 """Commands that start agents; their launcher loads while the command is parsed."""
-CREATING = frozenset({"create", "fanout", "multi"})
-"""Those that create worktrees."""
 HELP = frozenset({"-h", "--help"})
 
 
@@ -56,20 +54,12 @@ def run(arguments: list[str]) -> int:
     if _starts_agents(arguments):
         from fleet_tui.lifecycle import launcher_client
 
-        launcher_client.spawn(here=_folder() if arguments[0] in CREATING else "")
+        launcher_client.spawn()
         try:
             return _run(arguments)
         finally:
             launcher_client.dismiss()
     return _run(arguments)
-
-
-def _folder() -> str:
-    """The current folder; empty if it no longer exists, which is reported later."""
-    try:
-        return os.getcwd()  # noqa: PTH109 - pathlib is not imported yet
-    except OSError:
-        return ""
 
 
 def _samples_usage(arguments: list[str]) -> bool:

@@ -169,7 +169,8 @@ def cli(context: click.Context) -> None:
 
     Exit codes: 0 success, 1 failure, 2 usage error, 3 not found, 4 refused (work would be lost, or the project is not
     trusted), 5 no git repository, 6 store error, 7 agent failed to start, 8 holder does not answer, 9 timed out,
-    10 turn failed, 11 turn interrupted, 12 end of turn not seen, 13 agent needs an answer, 70 internal error,
+    10 turn failed, 11 turn interrupted, 12 end of turn not seen, 13 agent needs an answer, 14
+    work does not merge, 15 check not passed, 70 internal error,
     130 interrupted.
     """
     if context.invoked_subcommand is None:

@@ -64,7 +64,7 @@ def land(
     stops: bool,
     as_json: bool,
 ) -> None:
-    """Bring agents' work onto a branch: commit, merge, check, land, tidy up.
+    """Land agents' work on a branch of the repository.
 
     First shows what will happen. Your worktree is updated only if none of its changed files is touched; otherwise nothing
     happens, and the files are named. The merged result is checked with land.check. Several agents land one after the other, each on
@@ -117,8 +117,7 @@ def land(
     )  # fmt: skip
     receipt = _given_back(fleet, report) if give_back else ""
     if as_json:
-        record = landing_report_record(report, fleet.pull_requests.of(found))
-        say_json({**record, "receipt": receipt or None}, indent=2)
+        say_json({**landing_report_record(report), "receipt": receipt or None}, indent=2)
     else:
         _print(fleet, report, plans)
     _raise_stopped(fleet, report, was_given_back=bool(receipt))
@@ -214,7 +213,7 @@ def _given_back(fleet: Fleet, report: LandingReport) -> str:
 
 def _print(fleet: Fleet, report: LandingReport, plans: Sequence[LandingPlan]) -> None:
     names = {plan.agent: plan.name for plan in plans}
-    requests = fleet.pull_requests.of(fleet.with_ids([one.agent for one in report.landings]))
+    requests = {one.agent: one for one in report.requests}
     for landing in report.landings:
         if landing.strategy == "pr":
             say(f"{names[landing.agent]}  {request_outcome(requests[landing.agent])}")

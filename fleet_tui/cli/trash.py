@@ -99,7 +99,7 @@ force_option = click.option("-f", "--force", is_flag=True, help="Do not ask for 
 def trash(
     context: click.Context, everywhere: bool, empty: bool, prune_branches: bool, force: bool, as_json: bool
 ) -> None:
-    """List the worktrees of killed agents, or restore or delete them.
+    """List, restore or delete the worktrees of killed agents.
 
     \b
     Example:
@@ -150,7 +150,7 @@ def list_trash(everywhere: bool, as_json: bool) -> None:
 @click.option("-a", "--all", "everywhere", is_flag=True, help="Look in all projects.")
 @json_option
 def show_trashed(agent: str, everywhere: bool, as_json: bool) -> None:
-    """Show what a killed agent's worktree holds, and who moved it to the trash.
+    """Show what a killed agent's worktree holds.
 
     \b
     Example:

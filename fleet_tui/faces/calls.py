@@ -227,6 +227,7 @@ VERBS: tuple[Verb, ...] = (
     Verb("checks.runs", {"cli": Offer("check --show", names={"agents": "patterns batch"}), "dashboard": Offer("compare diff")}, reads=True, remote=True),
     Verb("checks.cancel", {"cli": Offer("check --cancel", names={"agents": "patterns batch"}), "dashboard": Offer("compare")}, remote=True, waits=True),
     Verb("checks.output", {"cli": Offer("check --output", names={"agent": "patterns"}), "dashboard": Offer("compare")}, reads=True, remote=True),
+    Verb("checks.screen", {"cli": "--output prints it", "dashboard": Offer("check")}, reads=True, remote=True),
     Verb(
         "checks.wait",
         {"cli": Offer("check", names={"runs": "patterns batch"}, left_out={"seconds": "land.check_minutes limits a check"}), "dashboard": _STATE},

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from fleet_tui.faces.plain import JsonRecord, iso_time
 from fleet_tui.landings import LandingObstacle, LandingPlan, LandingReport
-from fleet_tui.work import ChangedFile, ConflictingFile, PullRequest
+from fleet_tui.work import ChangedFile, ConflictingFile
 
 
 def plan_record(plan: LandingPlan) -> JsonRecord:
@@ -52,8 +50,9 @@ def plan_record(plan: LandingPlan) -> JsonRecord:
     }
 
 
-def landing_report_record(report: LandingReport, requests: Mapping[str, PullRequest]) -> JsonRecord:
-    """What has landed and what stopped the rest, as `fleet land --json` shows it; `requests` are the pull requests by agent."""
+def landing_report_record(report: LandingReport) -> JsonRecord:
+    """What has landed and what stopped the rest, as `fleet land --json` shows it."""
+    pages = {one.agent: one.url for one in report.requests}
     return {
         "landings": [
             {
@@ -65,7 +64,7 @@ def landing_report_record(report: LandingReport, requests: Mapping[str, PullRequ
                 "new": one.new,
                 "head": one.head,
                 "at": iso_time(one.at),
-                "pull_request": requests[one.agent].url if one.strategy == "pr" else None,
+                "pull_request": pages.get(one.agent),
             }
             for one in report.landings
         ],

@@ -20,8 +20,6 @@ PLUMBING: Mapping[str, str] = {
     "checks.command": "part of checks.start",
     "checks.missing": "a face says why there are no checks",
     "checks.settings": "part of checks.start",
-    "checks.run_folder": "a face opens a session with the holder of a check",
-    "checks.lock_file": "a face sees whether a check goes on",
     "landing.undo": "part of undo",
     "landing.settle": "part of undo",
     "landing.last": "part of undo",

@@ -103,14 +103,9 @@ class CheckVerbs:
 
         return checks.wait(self._fleet.store, runs, seconds=seconds, on_change=on_change)
 
-    def run_folder(self, run: CheckRun) -> Path:
-        """The folder of a check's run, in which its holder listens."""
+    def screen(self, agent: Agent) -> tuple[Path, Path] | None:
+        """Where the newest check of an agent's work shows its terminal: the run folder and the lock of its holder."""
         from fleet_tui.review import check_folder
 
-        return check_folder.run(run)
-
-    def lock_file(self, run: CheckRun) -> Path:
-        """The file that is locked as long as a check waits or runs."""
-        from fleet_tui.review import check_folder
-
-        return check_folder.lock(run)
+        run = self.runs([agent]).get(agent.id)
+        return (check_folder.run(run), check_folder.lock(run)) if run is not None else None

@@ -309,9 +309,13 @@ class _Train:
                 self._tidy(agent, landing)
 
     def report(self, agent: Agent | None, untried: Sequence[Agent]) -> LandingReport:
+        requests = self._fleet.store.pull_requests.all()
         return replace(
             self._report,
             landings=tuple(self._landed),
+            requests=tuple(
+                requests[one.agent] for one in self._landed if one.strategy == "pr" and one.agent in requests
+            ),
             stopped=self.stopped,
             agent=agent.id if agent is not None else "",
             untried=tuple(one.id for one in untried),

@@ -1,4 +1,4 @@
-"""Make a checkpoint of an agent whose turn has ended: `python -P -m fleet_tui.fleet.turn_end AGENT_ID`.
+"""Make a checkpoint of an agent whose turn has ended: `python -P -m fleet_tui.fleet.turn_end AGENT_ID STORE`.
 
 A holder starts it as a program of its own, because holders open neither the store nor a repository. Nobody reads what it
 prints or how it ends, so it writes why it failed to a log. docs/decisions/0027-automatic-checkpoints.md has the reasons.
@@ -17,11 +17,14 @@ FIRST_INHERITED = 3
 NICE = 10
 
 
-def main(agent_id: str) -> None:
+def main(agent_id: str, store: str) -> None:
     # The holder's terminal and sockets must not stay open because of this process.
     os.closerange(FIRST_INHERITED, os.sysconf("SC_OPEN_MAX"))
     os.chdir("/")
     os.nice(NICE)
+    # Opening a store that is gone would make a new one in a folder that was removed.
+    if not Path(store).is_file():
+        return
     from fleet_tui.errors import FleetError
 
     try:
@@ -49,4 +52,4 @@ def _log(agent_id: str, problem: str) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main(*sys.argv[1:3])

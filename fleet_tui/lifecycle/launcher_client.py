@@ -24,14 +24,11 @@ _detached: list[Launcher] = []
 """Launchers at work whose progress is no longer read; they still have to be reaped."""
 
 
-def spawn(*, here: str = "") -> None:
-    """Spawn a launcher in advance, because a command is about to start agents.
-
-    `here` is a folder of the project in which new agents will probably be created.
-    """
+def spawn() -> None:
+    """Spawn a launcher in advance, because a command is about to start agents."""
     # If this fails, `take` fails the same way, where the error is reported.
     with contextlib.suppress(OSError):
-        _spawned.append(Launcher(here))
+        _spawned.append(Launcher())
 
 
 def take() -> Launcher:
@@ -57,7 +54,7 @@ class LaunchProgress:
 class Launcher:
     """A launcher process. It loads its imports at once and does nothing until `start`."""
 
-    def __init__(self, here: str = "") -> None:
+    def __init__(self) -> None:
         _detached[:] = [one for one in _detached if not one._has_ended(os.WNOHANG)]
         # Agents inherit this environment; FLEET_* of an agent that runs this command is not theirs.
         environment = {name: value for name, value in os.environ.items() if not name.startswith("FLEET_")}
@@ -70,7 +67,7 @@ class Launcher:
             self._pid = os.posix_spawn(
                 sys.executable,
                 # -P: never import from the current folder.
-                [sys.executable, "-P", "-m", "fleet_tui.lifecycle.launcher", *([here] if here else [])],
+                [sys.executable, "-P", "-m", "fleet_tui.lifecycle.launcher"],
                 environment,
                 file_actions=[
                     (os.POSIX_SPAWN_DUP2, theirs.fileno(), 0),

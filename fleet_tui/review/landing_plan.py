@@ -346,9 +346,9 @@ def steps(plan: LandingPlan, touches: set[str], *, is_main: bool) -> list[Landin
         lines = ("in a scratch worktree; red stops here",)
         found.append(LandingStep("check", "Check the result", plan.check_command, lines))
     if plan.strategy == "pr":
-        ran = (f"{', '.join(plan.hooks)} runs",) if plan.hooks else ()
+        said = (plan.pushes_to, *([f"{', '.join(plan.hooks)} runs"] if plan.hooks else []))
         title = f"Push the branch, and open a pull request into {plan.into}"
-        found.append(LandingStep("push", title, plan.pushes_to, ran))
+        found.append(LandingStep("push", title, lines=said))
         return found
     found.append(_build_step(plan))
     found.append(_update_step(plan, touches, is_main=is_main))

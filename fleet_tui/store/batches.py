@@ -50,7 +50,8 @@ class BatchTable:
             intent = {**self._agents.intent(agent.id), "repository": new, "git_dir": git_dir}
             self._agents.change(agent.id, at, project=new, intent=json.dumps(intent))
         self._db.execute("delete from batch where project = ?", (old,))
-        self._db.execute("update spare set project = ? where project = ?", (new, old))
+        for table in ("spare", "landing"):
+            self._db.execute(f"update {table} set project = ? where project = ?", (new, old))  # noqa: S608 - constants
         self._db.execute("delete from project where root = ?", (old,))
 
     def _add_project(self, root: str, name: str, at: float) -> None:

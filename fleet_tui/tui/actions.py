@@ -109,6 +109,7 @@ ACTIONS: tuple[Action, ...] = (
     _list("diff", "review.review", "d", "diff", "review what it changed", "Work", 7),
     _list("land", "landing.land", "m", "land", "land it, or all marked", "Work", 8),
     _list("timeline", "review.timeline", "H", "timeline", "checkpoints, restore one", "Work"),
+    _list("check", "agent.check", "C", "check", "its check in the pane, and back", "Work"),
     _list("attach", "agent.attach", "A", "attach", "attach in full terminal", "Work"),
     _list("logs", "agent.logs", "L", "logs", "read and search the log", "Work"),
     _list("shell", "agent.shell", "t", "shell", "shell in the worktree", "Work"),

@@ -7,8 +7,11 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from fleet_tui.tui.review.file_rows import in_order
+from tests.bench.dashboard import COLS, PROGRAM, ROWS, Host
 from tests.bench.figures import Row, compared, interleaved
-from tests.bench.workspace import Workspace, timed
+from tests.bench.workspace import SECONDS, Workspace, timed
+from tests.tui.ptyapp import PtyApp
 
 CHANGED = 2000
 
@@ -39,10 +42,41 @@ def measure(workspace: Workspace, *, quick: bool) -> Iterator[Row]:
             refreshed,
             hunks,
         )
+        opened = _opened(repository, worktree / in_order(first)[0].path, rounds)
     other = "git diff --raw"
     yield compared(f"diff of {CHANGED} files: names", names, other, by_git, unit="ms", at_most=2.5)
     yield compared("the same with counts, one file changed", after, other, by_git, unit="ms", at_most=3.5)
     yield compared("hunks of one of its files", lines, other, by_git, unit="ms", at_most=0.3)
+    what = f"opening a {CHANGED}-file diff, key to first lines"
+    yield compared(what, opened, other, by_git, unit="ms", at_most=3.5)
+
+
+def _opened(repository: Path, file: Path, rounds: int) -> list[float]:
+    """Milliseconds from the key to the lines of the first file in the dashboard."""
+    took = []
+    with PtyApp([], program=PROGRAM, cols=COLS, rows=ROWS, cwd=repository) as app:
+        app.wait_for_text("1 agent", seconds=SECONDS)
+        host = Host(app)
+        for number in range(rounds + 1):
+            # A word that is nowhere else on the screen: it is seen when the file is.
+            wanted = f"first{number:03}line"
+            file.write_text(f"{wanted}\n")
+            host.rest(2.0)
+            took.append(_until(host, b"d", wanted.encode()))
+            app.send(b"\x1b")
+    # The first time, the changed files are hashed.
+    return took[1:]
+
+
+def _until(host: Host, key: bytes, wanted: bytes) -> float:
+    found = bytearray()
+    began = time.perf_counter()
+    host.app.send(key)
+    while wanted not in found:
+        if time.perf_counter() - began > SECONDS:
+            raise RuntimeError("the diff was never painted")
+        found += host.read(1.0)
+    return (time.perf_counter() - began) * 1000
 
 
 def _milliseconds(work: Callable[[], object]) -> float:

@@ -45,6 +45,7 @@ def test_a_batch_is_listed_best_first_with_reasons(cli: Cli, batch: list[Agent])
     assert places(cli.ok("compare", "auth-A", "auth-C", "--no-check")) == ["1 auth-C", "2 auth-A"]
 
 
+@pytest.mark.slow
 def test_only_work_that_changed_since_its_check_is_checked_again(
     cli: Cli, fleet: Fleet, batch: list[Agent], tmp_path: Path
 ) -> None:

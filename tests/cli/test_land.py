@@ -113,6 +113,7 @@ def test_a_conflict_is_given_back_as_a_prompt(cli: Cli, fleet: Fleet, pool: Agen
     assert receipt.id in ran.complaint
 
 
+@pytest.mark.slow
 def test_a_red_check_has_its_own_exit_code(cli: Cli, pool: AgentPool, project: Path) -> None:
     configure('[land]\ncheck = "echo 3 failed; false"\n')
     agent = take(pool, {"one.py": "a\n"})
@@ -128,6 +129,7 @@ def test_a_red_check_has_its_own_exit_code(cli: Cli, pool: AgentPool, project: P
     assert cli("land", agent.name, "--yes", "--no-check").code == 0
 
 
+@pytest.mark.slow
 def test_json_of_a_landing_and_of_one_that_was_stopped(cli: Cli, pool: AgentPool, project: Path) -> None:
     agent, other = take(pool, {"one.py": "a\n"}), take(pool, {"one.py": "b\n"})
 

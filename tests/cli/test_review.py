@@ -77,6 +77,7 @@ def test_who_has_seen_a_diff_has_seen_the_agent(cli: Cli, agent: Agent, fleet: F
     assert fleet.store.agents.get(agent.id).status is Status.IDLE
 
 
+@pytest.mark.slow
 def test_comments_are_collected_and_sent_as_one_prompt(cli: Cli, agent: Agent, fleet: Fleet) -> None:
     first = cli.ok("comment", agent.name, "new.py:1", "rename it").split(":")[0]
     assert "2 in all" in cli.ok("comment", agent.name, "new.py:1-2", "return\nnothing")

@@ -516,6 +516,7 @@ def test_a_red_check_stops_it_and_can_be_left_out(fleet: Fleet, pool: AgentPool,
     assert (project / "one.py").exists()
 
 
+@pytest.mark.slow
 def test_a_check_that_hangs_is_ended_at_its_limit(
     fleet: Fleet, pool: AgentPool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -533,6 +534,7 @@ def test_a_check_that_hangs_is_ended_at_its_limit(
     assert report.check.state is CheckState.TIMED_OUT
 
 
+@pytest.mark.slow
 def test_setup_commands_run_before_the_check(fleet: Fleet, pool: AgentPool, project: Path) -> None:
     configure('[land]\ncheck = "test -f made"\n[setup]\ncommands = ["touch made"]\n')
     agent = take(pool, {"one.py": "a\n"})
@@ -580,6 +582,7 @@ def test_undo_after_later_work_reverts_and_keeps_it(fleet: Fleet, pool: AgentPoo
     assert Path(agent.worktree).is_dir()
 
 
+@pytest.mark.slow
 def test_undo_is_refused_when_later_work_touched_the_same_lines(
     fleet: Fleet, pool: AgentPool, project: Path
 ) -> None:

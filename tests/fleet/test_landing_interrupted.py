@@ -30,6 +30,7 @@ def killed_at(project: Path, agent: Agent, step: str) -> None:
     assert done.returncode == -signal.SIGKILL, done.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "step",
     [pytest.param(step, marks=[] if step in QUICK else [pytest.mark.slow]) for step in (*BEFORE, *AFTER)],
@@ -128,6 +129,7 @@ def test_a_revert_of_a_rebase_of_several_commits_takes_back_all(
     assert sorted(path.name for path in project.glob("*.py")) == ["later.py"]
 
 
+@pytest.mark.slow
 def test_filtered_files_are_stored_as_their_filter_says(fleet: Fleet, pool: AgentPool, project: Path) -> None:
     call(project, "config", "filter.pointer.clean", "sed s/^large$/pointer/")
     call(project, "config", "filter.pointer.smudge", "sed s/^pointer$/large/")
@@ -202,6 +204,7 @@ def test_ignored_and_left_out_files_of_the_agent_are_kept_in_the_trash(
     assert (trash / "inner/x").read_text() == "x"
 
 
+@pytest.mark.slow
 def test_an_interrupted_landing_ends_its_check(
     fleet: Fleet, pool: AgentPool, project: Path, tmp_path: Path
 ) -> None:

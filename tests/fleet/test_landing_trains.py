@@ -36,6 +36,7 @@ def test_a_branch_that_moves_during_the_check_is_merged_and_checked_again(
     assert leftovers(project) == []
 
 
+@pytest.mark.slow
 def test_a_train_stops_after_the_agent_it_is_at(fleet: Fleet, pool: AgentPool, project: Path) -> None:
     first, second, third = (take(pool, {f"{name}.py": "a\n"}) for name in ("one", "two", "three"))
 
@@ -86,6 +87,7 @@ def test_a_check_that_the_user_has_not_trusted_is_not_run_and_not_left_out_silen
     file.unlink()
 
 
+@pytest.mark.slow
 def test_a_project_may_choose_the_strategy(fleet: Fleet, pool: AgentPool, project: Path) -> None:
     agent = take(pool, {"one.py": "a\n"})
     file = paths.project_config(project)

@@ -61,9 +61,18 @@ def test_a_checkpoint_that_cannot_be_made_leaves_one_line(fleet: Fleet, agent: A
 
     for _ in range(2):
         done = subprocess.run(
-            [sys.executable, "-P", "-m", "fleet_tui.fleet.turn_end", agent.id], capture_output=True, check=False
+            [sys.executable, "-P", "-m", "fleet_tui.fleet.turn_end", agent.id, str(paths.store())], capture_output=True, check=False
         )  # fmt: skip
         assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
 
     [line] = (paths.log() / "checkpoint.log").read_text().splitlines()
     assert f"{agent.id}: {agent.name} has no worktree" in line
+
+
+def test_nothing_is_made_where_the_store_is_gone(home: Path) -> None:
+    gone = home / "gone" / "fleet.db"
+
+    subprocess.run([sys.executable, "-P", "-m", "fleet_tui.fleet.turn_end", "a1", str(gone)], check=True)
+
+    assert not gone.parent.exists()
+    assert not (home / ".local/state/fleet-tui").exists()

@@ -20,7 +20,7 @@ from tests.git import repositories, traps
 from tests.git.repositories import call, commit, make, worktree
 from tests.git.traps import PLANTS, Trap
 
-QUICK = {"fsmonitor", "clean", "process", "external", "hooksPath", "include", "partial clone"}
+QUICK = frozenset({"fsmonitor", "clean", "external"})
 """Keys that would affect one of our own commands; the rest are rarer variants."""
 
 

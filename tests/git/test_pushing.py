@@ -79,6 +79,7 @@ def test_a_pre_push_hook_runs_on_the_agents_files_and_may_refuse(place: Path, re
     assert "side" not in call(remote, "branch", "--list")
 
 
+@pytest.mark.slow
 def test_a_push_that_hangs_is_ended_with_its_hook(place: Path, remote: Path) -> None:
     commit(place, {"new.txt": "x\n"})
     hook(place, "pre-push", "read answer < /dev/tty; sleep 1000")

@@ -71,6 +71,19 @@ def test_turns_in_a_row_are_covered_by_one_command(ran: Path) -> None:
     wait_until(lambda: not turn_end._is_running())
 
 
+def test_a_finished_turn_that_waits_is_covered_when_the_program_is_stopped(ran: Path) -> None:
+    turn_end = TurnEndCommand(appending(ran))
+    finish(turn_end, 100.0)
+    wait_until(lambda: len(lines(ran)) == 1)
+    wait_until(lambda: not turn_end._is_running())
+    finish(turn_end, 101.0)
+
+    turn_end.program_ended(102.0, by_itself=False)
+
+    wait_until(lambda: len(lines(ran)) == 2)
+    wait_until(lambda: not turn_end._is_running())
+
+
 @pytest.mark.parametrize("command", [(), ("/nowhere/python", "-m", "gone"), ("/bin/false",)])
 def test_a_command_that_is_missing_or_fails_matters_to_nobody(command: tuple[str, ...]) -> None:
     turn_end = TurnEndCommand(command)
@@ -138,8 +151,8 @@ def test_the_command_is_neither_counted_noted_nor_killed_with_the_agent(
     wait_until(lambda: not processes.is_running(pid, table[pid].started))
 
 
-@pytest.mark.parametrize(("cause", "runs"), [("exited", True), ("stop", True), ("kill", False)])
-def test_a_program_that_ends_within_a_turn_is_covered_unless_it_is_killed(
+@pytest.mark.parametrize(("cause", "runs"), [("exited", True), ("stop", False), ("kill", False)])
+def test_a_program_that_ends_by_itself_within_a_turn_is_covered(
     tmp_path: Path, start: Callable[[], RunningHolder], cause: str, runs: bool
 ) -> None:
     (tmp_path / "go").touch()

@@ -114,6 +114,7 @@ def test_the_launcher_makes_a_spare_after_its_agents_have_started(
     wait_until(_is_free, "the end of the launcher")
 
 
+@pytest.mark.slow
 def test_small_repositories_get_no_spare_and_zero_removes_those_that_are_there(
     fleet: Fleet, large: Path, worktrees: Path
 ) -> None:
@@ -154,7 +155,8 @@ LEFT_OVER = {
 }
 
 
-@pytest.mark.parametrize("case", LEFT_OVER)
+@pytest.mark.slow
+@pytest.mark.parametrize("case", ["interrupted", pytest.param("old", marks=pytest.mark.slow)])
 def test_a_spare_that_is_left_over_is_found_and_removed_by_the_doctor(
     fleet: Fleet, large: Path, worktrees: Path, case: str
 ) -> None:
@@ -172,6 +174,7 @@ def test_a_spare_that_is_left_over_is_found_and_removed_by_the_doctor(
     assert [name for name in entries(large) if name.startswith("spare")] == []
 
 
+@pytest.mark.slow
 def test_a_spare_that_was_removed_by_hand_is_noticed_and_forgotten(
     fleet: Fleet, large: Path, worktrees: Path, tmp_path: Path
 ) -> None:
@@ -188,6 +191,7 @@ def test_a_spare_that_was_removed_by_hand_is_noticed_and_forgotten(
     assert sum(name.startswith("spare") for name in entries(large)) == 1
 
 
+@pytest.mark.slow
 def test_a_spare_whose_row_was_lost_is_found_by_its_folder(
     fleet: Fleet, large: Path, worktrees: Path
 ) -> None:
@@ -203,6 +207,7 @@ def test_a_spare_whose_row_was_lost_is_found_by_its_folder(
     assert not Path(spare.path).exists()
 
 
+@pytest.mark.slow
 def test_a_spare_in_which_somebody_has_worked_is_never_deleted(
     fleet: Fleet, large: Path, worktrees: Path
 ) -> None:
@@ -234,6 +239,7 @@ def test_spares_of_a_repository_that_is_gone_are_removed_unless_somebody_has_wor
     shutil.move(large.with_name("elsewhere"), large)
 
 
+@pytest.mark.slow
 def test_no_spare_is_made_while_the_disk_is_short(
     fleet: Fleet, large: Path, worktrees: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -251,6 +257,7 @@ def test_a_second_keeper_leaves_the_first_alone(fleet: Fleet, large: Path, workt
     assert fleet.store.spares.all() == []
 
 
+@pytest.mark.slow
 def test_spares_move_with_their_project(fleet: Fleet, large: Path, worktrees: Path) -> None:
     keep(fleet, large, worktrees)
     moved = large.with_name("moved")

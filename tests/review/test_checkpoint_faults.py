@@ -75,6 +75,7 @@ def killed(agent: Agent, what: str, after: float, *, alone: bool) -> bool:
         return process.stdout.read() == "done\n"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [1, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(2, 6))])
 def test_a_killed_restore_is_finished_by_doing_it_again(pool: AgentPool, seed: int) -> None:
     moments, fleet, agent = random.Random(seed), pool.fleet, stopped(pool)
@@ -104,6 +105,7 @@ def test_a_killed_restore_is_finished_by_doing_it_again(pool: AgentPool, seed: i
     assert two in restored
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [1, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(2, 6))])
 def test_a_killed_checkpoint_leaves_files_and_list_whole(pool: AgentPool, seed: int) -> None:
     moments, fleet, agent = random.Random(seed), pool.fleet, stopped(pool)
@@ -220,6 +222,7 @@ def edit(folder: Path, kind: str, name: str, text: str) -> None:
         call(folder, "add", "--all")
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(1200)
 def test_any_sequence_of_edits_checkpoints_and_restores_brings_back_exact_files(pool: AgentPool) -> None:
     """Each example goes on in the worktree of the one before."""

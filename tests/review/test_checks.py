@@ -221,6 +221,7 @@ def test_no_more_checks_run_at_once_than_the_user_allows(
 # ── ended by somebody ───────────────────────────────────────────────────────────────────────────────────────────
 
 
+@pytest.mark.slow
 def test_a_cancelled_check_leaves_nothing_running(fleet: Fleet, agent: Agent, tmp_path: Path) -> None:
     pids = tmp_path / "pids"
     check_with(script("escapes", pids))
@@ -245,6 +246,7 @@ def test_a_check_that_waits_can_be_cancelled(fleet: Fleet, pool: AgentPool) -> N
     assert fleet.checks.output(agents[1]) == []
 
 
+@pytest.mark.slow
 def test_a_check_survives_its_runner_and_keeps_its_time_limit(fleet: Fleet, agent: Agent) -> None:
     check_with("echo begun; sleep 1000")
     run = limited(fleet, agent, 2.0)
@@ -365,6 +367,7 @@ def test_a_project_without_a_command_is_not_checked(fleet: Fleet, agent: Agent) 
         fleet.checks.start([agent])
 
 
+@pytest.mark.slow
 def test_only_the_newest_runs_of_an_agent_are_kept(fleet: Fleet, agent: Agent) -> None:
     check_with("true")
 

@@ -149,6 +149,7 @@ def test_without_a_program_the_branch_is_pushed_and_the_page_to_open_it_is_retur
     assert host.tip(agent.branch) == tip(agent)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("behavior", "note"),
     [
@@ -378,6 +379,7 @@ def test_red_checks_go_back_once_per_commit_and_the_fix_is_pushed_until_all_is_g
     assert len(sent_to(fleet, agent)) == 1
 
 
+@pytest.mark.slow
 def test_rounds_end(fleet: Fleet, agent: Agent, host: ScriptedHost) -> None:
     host.install().set(logs={"1": "x\n"})
     fleet.pull_requests.open(agent)
@@ -391,6 +393,7 @@ def test_rounds_end(fleet: Fleet, agent: Agent, host: ScriptedHost) -> None:
     assert len(sent_to(fleet, agent)) == 2
 
 
+@pytest.mark.slow
 def test_two_watches_send_a_commits_checks_once(fleet: Fleet, agent: Agent, host: ScriptedHost) -> None:
     host.install().set(logs={"1": "x\n"})
     fleet.pull_requests.open(agent)
@@ -408,6 +411,7 @@ def watched(project: Path, agent: Agent) -> None:
     own.close()
 
 
+@pytest.mark.slow
 def test_a_round_whose_watch_was_killed_before_its_prompt_is_begun_again(
     fleet: Fleet, agent: Agent, host: ScriptedHost, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -487,6 +491,7 @@ def test_there_is_nothing_to_watch_without_a_request_or_with_a_page_to_open(
     assert follow(fleet, agent) == [f"open it by hand: {made.url}"]
 
 
+@pytest.mark.slow
 def test_a_log_that_cannot_be_read_or_is_huge_is_no_obstacle(
     fleet: Fleet, agent: Agent, host: ScriptedHost
 ) -> None:
@@ -507,6 +512,7 @@ def test_a_log_that_cannot_be_read_or_is_huge_is_no_obstacle(
 # ── merged elsewhere ──
 
 
+@pytest.mark.slow
 def test_branches_that_were_merged_elsewhere_are_found_and_tidied_by_doctor(
     fleet: Fleet, pool: AgentPool, host: ScriptedHost
 ) -> None:

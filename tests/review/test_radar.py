@@ -191,6 +191,7 @@ def test_the_repository_does_not_grow_and_tried_merges_leave_nothing(
     assert not list(paths.cache().glob("objects/*/tried-*"))
 
 
+@pytest.mark.slow
 def test_a_lost_cache_is_made_again(
     fleet: Fleet, pool: AgentPool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -256,6 +257,7 @@ def test_nothing_that_an_agent_configures_is_run(fleet: Fleet, pool: AgentPool, 
             call(pool.project, "config", "--unset", key)
 
 
+@pytest.mark.slow
 def test_an_old_git_shows_overlaps_and_says_what_is_missing(
     fleet: Fleet, pool: AgentPool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -8,6 +8,7 @@ from contextlib import closing
 import pytest
 
 from fleet_tui.errors import NotFound, StoreDamaged
+from fleet_tui.landings import Landing, LandingState
 from fleet_tui.models import Evidence, Status
 from fleet_tui.store.database import Store
 from tests.store.sample_rows import add, agent, event
@@ -28,6 +29,17 @@ def test_an_agent_is_read_as_it_was_added(store: Store) -> None:
     assert store.agents.intent("id-full") == {"argv": list(full.argv)}
     assert store.agents.all("/project") == [full]
     assert store.agents.all("/elsewhere") == []
+
+
+def test_landings_move_with_their_project(store: Store) -> None:
+    add(store, agent("a"))
+    landing = Landing("l", "/project", "id-a", "main", "merge", "1", "2", "3", LandingState.LANDED, 4.0)
+    with store.transaction():
+        store.landings.add(landing)
+        store.batches.move_project("/project", "/moved", name="moved", git_dir="/moved/.git", at=5.0)
+
+    assert [one.id for one in store.landings.of("/moved")] == ["l"]
+    assert store.check() == []
 
 
 def test_an_agent_that_is_not_there_is_not_found(store: Store) -> None:

@@ -223,6 +223,7 @@ async def test_r_checks_all_again_and_x_cancels() -> None:
         await until(pilot, lambda: asked(app, "checks.cancel"))
 
 
+@pytest.mark.slow
 @in_loop
 async def test_a_check_that_ends_is_compared_anew() -> None:
     worker = CompareWorker(RUNNING)

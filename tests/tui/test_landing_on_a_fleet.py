@@ -14,6 +14,7 @@ from fleet_tui.tui.dialogs.confirm import Confirm
 from fleet_tui.tui.landing.conflict_screen import ConflictScreen
 from fleet_tui.tui.landing.train_screen import TrainScreen
 from tests.git.repositories import call, commit
+from tests.scripted_hosts import ScriptedHost
 from tests.tui.running_dashboard import Driven, drive, opened
 
 ECHO = "while read line; do echo got $line; done"
@@ -82,6 +83,33 @@ def test_a_preview_changes_nothing_and_landing_it_can_be_undone(fleet: Fleet, re
     assert [one.state for one in fleet.landing.landings()] == [LandingState.UNDONE]
 
 
+@pytest.mark.slow
+def test_a_pull_request_is_opened_and_named(
+    fleet: Fleet, repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    worked(fleet, "worker", first="1\n", second="2\n")
+    host = ScriptedHost(tmp_path, repository, monkeypatch).install()
+
+    async def go() -> None:
+        async with opened(repository, size=(120, 40)) as driven:
+            await landing(driven, "worker")
+            await driven.until(lambda: "Merge commit on main" in driven.text(), "the preview")
+            for title in ("One commit on main", "2 commits on main", "Push the branch"):
+                await driven.press("s")
+                await driven.until(lambda title=title: title in driven.text(), title)  # type: ignore[misc] # its default
+            assert "to origin (github.com/o/n), with gh" in driven.text()
+            await driven.press("ctrl+s")
+            await driven.until(lambda: "pushed worker" in driven.toasts(), "it is pushed")
+            assert "https://github.com/o/n/pull/1" in driven.toasts()
+            await driven.until(lambda: "What will happen  pushed" in driven.text(), "the screen says so")
+            await driven.press("escape")
+            await driven.until(lambda: "#1" in driven.text(), "the row has its number")
+
+    drive(go())
+    assert [one["branch"] for one in host.requests] == ["worker"]
+
+
+@pytest.mark.slow
 def test_a_red_check_stops_it_and_asks_before_it_is_landed_all_the_same(
     fleet: Fleet, repository: Path
 ) -> None:

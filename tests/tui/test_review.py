@@ -12,6 +12,7 @@ from textual.pilot import Pilot
 from fleet_tui.errors import NotFound
 from fleet_tui.faces.live import ConflictDetails
 from fleet_tui.models import Receipt, Status
+from fleet_tui.tui.dashboard.review_actions import at_line
 from fleet_tui.tui.review import screen as review_screen
 from fleet_tui.tui.review.review_dialogs import AgainstPicker, CommentDialog, ReviewHelp, SendDialog
 from fleet_tui.tui.review.screen import ReviewScreen
@@ -504,6 +505,44 @@ def test_a_conflict_opens_the_review_of_the_two() -> None:
         await review.until(lambda: "refactor-auth-A against refactor-auth-B" in review.text())
 
     reviewing(go)
+
+
+def test_a_file_opens_in_the_editor_at_the_line_of_the_cursor_and_the_work_is_landed_from_here() -> None:
+    async def go(review: Review) -> None:
+        asked: list[tuple[object, ...]] = []
+        screen = review.screen
+        screen._around = replace(
+            screen._around,
+            edit=lambda agent, path, line: asked.append((agent.id, path, line)),
+            land=lambda agent: asked.append((agent.id,)),
+        )
+        await review.go_to(SESSION)
+        await review.press("n", "n", "j", "o", "m")
+        assert asked == [(AGENT, SESSION, 32), (AGENT,)]
+
+    reviewing(go)
+
+
+def test_a_deleted_file_has_nothing_to_open() -> None:
+    async def go(review: Review) -> None:
+        await review.press("e")
+        assert "nothing to open" in review.toasts()
+
+    reviewing(go, ReviewWorker({"gone.py": ("x = 1\n", "")}), waits_for="x = 1")
+
+
+@pytest.mark.parametrize(
+    ("editor", "command"),
+    [
+        (["vim", "-n"], ["vim", "-n", "+7", "/w/a.py"]),
+        (["/usr/bin/nano"], ["/usr/bin/nano", "+7", "/w/a.py"]),
+        (["code", "--wait"], ["code", "--wait", "--goto", "/w/a.py:7"]),
+        (["hx"], ["hx", "/w/a.py:7"]),
+        (["my-editor"], ["my-editor", "/w/a.py"]),
+    ],
+)
+def test_editors_are_told_the_line_in_their_own_way(editor: list[str], command: list[str]) -> None:
+    assert at_line(editor, "/w/a.py", 7) == command
 
 
 def test_help_lists_every_key_with_a_meaning() -> None:

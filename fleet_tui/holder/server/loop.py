@@ -185,7 +185,7 @@ class Server:
         self._notes.log_loss(self._transcript.lost)
         if message["cause"] != "kill":
             # A killed agent's worktree goes to the trash as it is.
-            self._turn_end.program_ended(time.monotonic())
+            self._turn_end.program_ended(time.monotonic(), by_itself=message["cause"] == "exited")
         self._control.send(DRAINED, lost=self._transcript.lost)
 
     def _read_rest(self) -> None:

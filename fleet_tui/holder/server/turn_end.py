@@ -62,9 +62,12 @@ class TurnEndCommand:
         else:
             self._start(now)
 
-    def program_ended(self, now: float) -> None:
-        """Start the command at once for a turn that has not been covered: its result is not waited for."""
-        if (self._in_turn or self._due is not None) and not self._is_running():
+    def program_ended(self, now: float, *, by_itself: bool) -> None:
+        """Start the command at once for a turn that is not covered yet; its result is not waited for.
+
+        A program that has ended by itself has ended its turn; one that was stopped was interrupted in it.
+        """
+        if ((by_itself and self._in_turn) or self._due is not None) and not self._is_running():
             self._start(now)
 
     def _start(self, now: float) -> None:

@@ -13,7 +13,6 @@ from typing import IO
 from fleet_tui import paths
 from fleet_tui.errors import FleetError, LaunchFailed
 from fleet_tui.lifecycle.launcher import forker
-from fleet_tui.lifecycle.launcher.spare import spare_at
 from fleet_tui.lifecycle.launcher.worker import LaunchWorker, log_exception
 
 FIRST_INHERITED = 3
@@ -41,12 +40,10 @@ def _work(face: socket.socket, to_forker: socket.socket, out: IO[str]) -> None:
     from fleet_tui.store import database  # noqa: F401 - preload
 
     to_forker.sendall(forker.LOADED)
-    # The face still imports and plans, which takes longer than this.
-    spare = spare_at(sys.argv[1]) if sys.argv[1:] else None
     with face:
         order = _receive_order(face)
     if order is not None:
-        LaunchWorker(*order, to_forker, out, spare).run()
+        LaunchWorker(*order, to_forker, out).run()
 
 
 def main() -> None:

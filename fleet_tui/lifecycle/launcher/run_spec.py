@@ -69,7 +69,7 @@ def run_spec(agent: Agent, intent: Intent, profile: Profile) -> RunSpec:
 def _after_turn(agent: Agent) -> tuple[str, ...]:
     """The command that makes a checkpoint. By its name, because it is a program of its own in a room above."""
     # -P: never import from the current folder.
-    return (sys.executable, "-P", "-m", TURN_END, agent.id)
+    return (sys.executable, "-P", "-m", TURN_END, agent.id, str(paths.store()))
 
 
 def _listening(

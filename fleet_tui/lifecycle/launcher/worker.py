@@ -43,7 +43,6 @@ class LaunchWorker:
         parallel: int,
         forker: socket.socket,
         out: IO[str],
-        spare: HeldSpare | None = None,
     ) -> None:
         from fleet_tui.store.database import Store
 
@@ -55,7 +54,7 @@ class LaunchWorker:
         self._out: IO[str] | None = out
         self._store: Store = Store(paths.store())
         self._requests: dict[str, StopRequests] = {}
-        self._spare = spare
+        self._spare: HeldSpare | None = None
         self._spares: dict[str, HeldSpare] = {}
         """The spare worktree that an agent is to take, by its id."""
         self._unwanted: set[str] = set()
@@ -83,13 +82,12 @@ class LaunchWorker:
         self._store.close()
 
     def _allot_spare(self, jobs: list[tuple[Agent, Intent]]) -> None:
-        """Give the first new agent the spare that is held, or another one of its project."""
+        """Hold a spare of its project for the first new agent, if one is ready."""
         new = [(agent, intent) for agent, intent in jobs if intent.makes_branch and intent.makes_worktree]
         if not new:
             return
         agent, intent = new[0]
-        if self._spare is None:
-            self._spare = hold_one(self._store, intent.repository, Path(intent.git_dir))
+        self._spare = hold_one(self._store, intent.repository, Path(intent.git_dir))
         if self._spare is not None:
             self._spares[agent.id] = self._spare
 

@@ -46,9 +46,11 @@ class CompareModel:
         return False
 
     async def _take_runs(self, runs: dict[str, CheckRun]) -> bool:
-        """Take how checks stand; one that has ended may change every rank."""
-        has_ended = any((run := runs.get(one.id)) is not None and run.is_over for one in self.running)
-        if has_ended:
+        """Take how checks stand; one that has begun or ended changes reasons, and may change ranks."""
+        states = {one.id: one.check.state for one in self.running if one.check is not None}
+        if any(
+            (run := runs.get(agent)) is not None and run.state is not was for agent, was in states.items()
+        ):
             return await self.read(is_forced=True)
         if self.found is not None:
             agents = tuple(replace(one, check=runs.get(one.id, one.check)) for one in self.found.agents)

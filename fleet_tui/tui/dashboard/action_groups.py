@@ -89,10 +89,14 @@ class ActionGroups:
         self.scrollback = ScrollbackActions(self._selected_pane, self._focused_pane)
         outside = ExternalPrograms(display, self.typing.stop_if_typing)
         kept = DraftKeeper(display, drafts)
-        self.agent = AgentActions(view, display, requests, outside, kept)
+        self.agent = AgentActions(
+            view, display, requests, outside, kept,
+            frame_of=lambda agent: screen.query_one(PaneGrid).frame_of(agent),
+        )  # fmt: skip
         self.review = ReviewActions(
             view, display, requests, outside, kept,
             fork=lambda agent, number: self.start.fork_checkpoint(agent, number),
+            land=lambda agent: self.landing.open(agent),
         )  # fmt: skip
         self.landing = LandActions(
             view, display, requests, review=self.review.open, shell=self.agent.shell_in

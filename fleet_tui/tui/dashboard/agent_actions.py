@@ -21,6 +21,7 @@ from fleet_tui.tui.dashboard.worker_requests import WorkerRequests, names_of
 from fleet_tui.tui.dialogs.confirm import ConfirmInput
 from fleet_tui.tui.dialogs.logs import LogScreen
 from fleet_tui.tui.dialogs.why import WhyDialog, WrongDialog
+from fleet_tui.tui.panes.grid import PaneFrame
 from fleet_tui.tui.widgets.lines import clean
 
 if TYPE_CHECKING:
@@ -37,12 +38,14 @@ class AgentActions:
         requests: WorkerRequests,
         outside: ExternalPrograms,
         drafts: DraftKeeper,
+        frame_of: Callable[[str], PaneFrame | None],
     ) -> None:
         self._view = view
         self._display = display
         self._requests = requests
         self._outside = outside
         self._drafts = drafts
+        self._frame_of = frame_of
         self._seen: set[str] = set()
 
     def mark_seen(self, agent: Agent) -> None:
@@ -91,6 +94,24 @@ class AgentActions:
     async def _read_log(self, agent_id: str, count: int) -> list[str]:
         lines: list[str] = await self._requests.call("logs", agent_id, count)
         return lines
+
+    def check(self) -> None:
+        """Show the terminal of the agent's newest check in its pane, or the agent's own again."""
+        agent = self._selected()
+        if agent is None:
+            return
+
+        async def work() -> None:
+            screen: tuple[Path, Path] | None = await self._requests.call("checks.screen", agent.id)
+            frame = self._frame_of(agent.id)
+            if screen is None:
+                compare = self._display.keymap.shown("compare")
+                self._display.warn(f"{clean(agent.name)} has not been checked; {compare} checks its batch")
+            elif frame is not None:
+                frame.show_check(None if frame.is_check else screen)
+                self._display.redraw()
+
+        self._requests.start(work())
 
     # ── other programs ──────────────────────────────────────────────────────────────────────────────────────────
 

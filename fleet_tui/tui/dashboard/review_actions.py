@@ -55,8 +55,9 @@ class ReviewActions:
         drafts: DraftKeeper,
         *,
         fork: Callable[[Agent, int], None],
+        land: Callable[[Agent], None],
     ) -> None:
-        """`fork` starts an agent from a checkpoint of another."""
+        """`fork` starts an agent from a checkpoint of another, `land` opens the landing of one."""
         self._view = view
         self._display = display
         self._outside = outside
@@ -66,6 +67,7 @@ class ReviewActions:
             start=requests.start,
             drafts=drafts,
             edit=self._edit,
+            land=land,
             agents=lambda: view.state.agents,
             into=self._into,
             conflicts=self._conflicts,

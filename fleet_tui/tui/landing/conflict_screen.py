@@ -9,6 +9,7 @@ from textual.binding import Binding
 from textual.containers import Container
 from textual.screen import Screen
 
+from fleet_tui.faces.wording import request_outcome
 from fleet_tui.landings import LandingPlan, LandingReport
 from fleet_tui.models import Agent, Receipt, Status
 from fleet_tui.quantities import counted
@@ -225,7 +226,8 @@ class ConflictScreen(ErrorBoundary, Screen[None]):
                 hint = clean(report.stopped.hint)
                 self._access.notify(hint or " ", title=clean(report.stopped.message), severity="error")
                 return
-            self._access.notify("; ".join(map(clean, report.notes)) or " ", title="pushed")
+            said = [*map(request_outcome, report.requests), *report.notes]
+            self._access.notify("; ".join(map(clean, said)) or " ", title="pushed")
             if self.is_attached:
                 self.dismiss(None)
 

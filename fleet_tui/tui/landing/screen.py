@@ -17,6 +17,7 @@ from textual.screen import Screen
 from textual.widgets import TextArea
 
 from fleet_tui.errors import FleetError
+from fleet_tui.faces.wording import request_outcome
 from fleet_tui.landings import STRATEGIES, LandingPlan, LandingProgress, LandingReport, StepKind, Strategy
 from fleet_tui.models import Agent
 from fleet_tui.tui.dialogs.confirm import Confirm, ConfirmInput
@@ -202,15 +203,22 @@ class LandScreen(ErrorBoundary, Screen[None]):
             FooterKey("c", "check now", ("c",)),
             FooterKey("C", "without the check" if self._checks else "with the check", ("C",)),
         ]
-        over = [FooterKey("u", "undo", ("u",))] if self._report is not None and self._report.landings else []
+        over = [FooterKey("u", "undo", ("u",))] if self._can_undo else []
         back = FooterKey("esc", "back", ("escape",))
         self.query_one(Footer).show_list(entries if self._can_choose else over, back, chip="LAND")
+
+    @property
+    def _can_undo(self) -> bool:
+        """Whether something has landed here; a push is not taken back."""
+        return self._report is not None and bool(self._report.landings) and not self._report.requests
 
     def _said(self) -> str:
         if self._is_running:
             return "goes on when you close this"
         if self._report is None:
             return "nothing has yet"
+        if self._report.requests:
+            return "pushed"
         return "landed" if self._report.landings else "nothing was changed"
 
     @property
@@ -388,7 +396,9 @@ class LandScreen(ErrorBoundary, Screen[None]):
                 self._draw()
         self._report = report
         landed = report.landings[0] if report.landings else None
-        if landed is not None:
+        if report.requests:
+            self._access.notify(clean(request_outcome(report.requests[0])), title=f"pushed {name}")
+        elif landed is not None:
             said = f"{clean(landed.into)} is at {landed.new[:7]}; u undoes it"
             self._access.notify(said, title=f"landed {name}")
         elif report.stopped is not None and not self.is_attached:
@@ -408,8 +418,7 @@ class LandScreen(ErrorBoundary, Screen[None]):
                 self.query_one("#step-lines", LinesPanel).redraw()
 
     def action_undo(self) -> None:
-        report = self._report
-        if report is None or not report.landings:
+        if not self._can_undo:
             return
 
         async def work() -> None:

@@ -12,7 +12,7 @@ from fleet_tui.tui.widgets.statuses import MOVING
 
 STAGES = ("merge", "check", "land")
 _STAGE_OF: Mapping[StepKind, int] = {
-    "commit": 0, "bring in": 0, "check": 1, "build": 1, "update": 2, "tidy": 2,
+    "commit": 0, "bring in": 0, "check": 1, "build": 1, "update": 2, "push": 2, "tidy": 2,
 }  # fmt: skip
 STAGE_WIDTH = 12
 

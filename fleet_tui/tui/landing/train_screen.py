@@ -11,6 +11,7 @@ from textual.containers import Container
 from textual.screen import Screen
 
 from fleet_tui.errors import FleetError
+from fleet_tui.faces.wording import request_outcome
 from fleet_tui.landings import STRATEGIES, LandingPlan, LandingReport
 from fleet_tui.models import Agent
 from fleet_tui.quantities import counted
@@ -285,7 +286,9 @@ class TrainScreen(ErrorBoundary, Screen[None]):
             if report.stopped is not None
             else f"{clean(self._into)} has all of it"
         )
-        self._access.notify(stopped, title=f"landed {total}")
+        if report.requests and report.stopped is None:
+            stopped = ", ".join(clean(request_outcome(one)) for one in report.requests)
+        self._access.notify(stopped, title=f"{'pushed' if report.requests else 'landed'} {total}")
         self._draw()
         if report.conflicts and self.is_attached:
             self._access.start(self._show_conflict(report.agent))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 
 from textual.app import ComposeResult
 from textual.containers import Container
@@ -57,6 +58,7 @@ class PaneFrame(Frame):
         super().__init__(classes="pane")
         self.pane = Pane(panes)
         self.number = number
+        self._panes = panes
         self._word: Line = ()
 
     def compose(self) -> ComposeResult:
@@ -66,6 +68,9 @@ class PaneFrame(Frame):
         self.pane.agent = agent
         self.pane.digit = self.number
         is_typing = look.typing == agent.id
+        if is_typing and self._panes.shows_check(agent.id):
+            # Keys are meant for the agent.
+            self.show_check(None)
         self.set_class(look.selected == agent.id and not look.typing, "here")
         self.set_class(is_typing, "typing")
         self.set_class(bool(look.typing) and not is_typing, "quiet")
@@ -74,6 +79,17 @@ class PaneFrame(Frame):
         self.edge_line = "━" if is_typing else "─"
         self._entitle(agent, look)
         self.foot(*self._hints(agent, look, is_typing=is_typing))
+
+    @property
+    def is_check(self) -> bool:
+        """Whether it shows the agent's check."""
+        return self.pane.agent is not None and self._panes.shows_check(self.pane.agent.id)
+
+    def show_check(self, screen: tuple[Path, Path] | None) -> None:
+        """Show the agent's check, which has its screen there, instead of the agent; None shows the agent again."""
+        if self.pane.agent is not None:
+            self._panes.set_check(self.pane.agent.id, screen)
+            self.pane.reconnect()
 
     def _entitle(self, agent: Agent, look: PaneLook) -> None:
         """What matters least leaves first: the true size, the profile, the age, the word; the name stays, unless it is too
@@ -102,6 +118,7 @@ class PaneFrame(Frame):
             (" ", ""),
             (clean(agent.name), "bold foreground"),
             (f"  {profile}", "muted"),
+            *(((" ", ""), (" CHECK ", CHIP_QUIET)) if self._panes.shows_check(agent.id) else ()),
         )
 
     def _how(self, agent: Agent, look: PaneLook) -> Line:

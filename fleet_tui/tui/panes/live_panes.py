@@ -7,6 +7,7 @@ widget when anything looks up a region between a change and the next layout.
 from __future__ import annotations
 
 import asyncio
+from pathlib import Path
 from typing import Protocol
 
 from textual.widget import Widget
@@ -46,6 +47,7 @@ class LivePanes:
     def __init__(self, folders: RunFolders) -> None:
         self._folders = folders
         self._panes: dict[Widget, LivePane] = {}
+        self._checks: dict[str, tuple[Path, Path]] = {}
         self._visible_count = 0
         self._is_reconciling = False
         self.styles = StyleSets()
@@ -54,8 +56,19 @@ class LivePanes:
         self.repaint = RepaintScheduler(lambda: self._shown_rate, self.priority, self.pressure)
 
     def connection(self, agent: Agent, listener: ConnectionListener) -> PaneConnection:
-        """Return a connection to this run of the agent, not opened yet."""
-        return PaneConnection(self._folders.run_folder(agent), paths.lock(agent.id), agent.name, listener)
+        """Return a connection to this run of the agent, or to its check if that is shown; not opened yet."""
+        usual = self._folders.run_folder(agent), paths.lock(agent.id)
+        return PaneConnection(*self._checks.get(agent.id, usual), agent.name, listener)
+
+    def shows_check(self, agent_id: str) -> bool:
+        """Whether the agent's panes show its check instead of its program."""
+        return agent_id in self._checks
+
+    def set_check(self, agent_id: str, screen: tuple[Path, Path] | None) -> None:
+        """Say where the check of an agent shows its screen, by run folder and lock; None to show the agent again."""
+        self._checks.pop(agent_id, None)
+        if screen is not None:
+            self._checks[agent_id] = screen
 
     def add(self, widget: Widget, pane: LivePane) -> None:
         """Keep this pane connected while it is visible."""

@@ -180,11 +180,15 @@ class Pane(Widget, can_focus=True, inherit_bindings=False):
         return self.scrolling.shown is not None
 
     def watch_agent(self, before: Agent | None, agent: Agent | None) -> None:
-        if _run_of(before) == _run_of(agent):
-            if self.connection is None or not self.connection.view.rows:
-                self.repaint_all()
-            return
+        if _run_of(before) != _run_of(agent):
+            self.reconnect()
+        elif self.connection is None or not self.connection.view.rows:
+            self.repaint_all()
+
+    def reconnect(self) -> None:
+        """Connect to what it shows now."""
         self.disconnect()
+        agent = self.agent
         self.connection = self._panes.connection(agent, self) if agent is not None else None
         self._title, self._shape = "", (0, 0, False)
         self.scrolling.leave()
@@ -211,8 +215,6 @@ class Pane(Widget, can_focus=True, inherit_bindings=False):
     def _screen_changed(self, _screen: Screen[Any]) -> None:
         self._panes.reconcile_soon()
         self.place_cursor()
-
-    # as its connection sees it
 
     @property
     def wants_rate(self) -> bool:
@@ -350,8 +352,6 @@ class Pane(Widget, can_focus=True, inherit_bindings=False):
     def render_line(self, y: int) -> Strip:
         strips = self.canvas.strips()
         return strips[y] if 0 <= y < len(strips) else Strip.blank(self.size.width)
-
-    # the cursor
 
     def place_cursor(self) -> None:
         """Show the cursor where keys land, and nowhere else."""

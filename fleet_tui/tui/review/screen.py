@@ -16,10 +16,11 @@ from textual.containers import Container
 from textual.screen import Screen
 
 from fleet_tui.errors import FleetError
-from fleet_tui.models import Agent, Status
+from fleet_tui.models import Agent
 from fleet_tui.quantities import counted
 from fleet_tui.tui.review.code_colors import language_of
 from fleet_tui.tui.review.comment_work import CommentWork
+from fleet_tui.tui.review.diff_titles import notice, place_words, titles
 from fleet_tui.tui.review.diff_view import DiffView
 from fleet_tui.tui.review.files_panel import FilesPanel
 from fleet_tui.tui.review.keys import bound, footer_keys
@@ -32,7 +33,7 @@ from fleet_tui.tui.widgets.error_boundary import ErrorBoundary
 from fleet_tui.tui.widgets.fields import Input
 from fleet_tui.tui.widgets.footer import Footer, FooterKey
 from fleet_tui.tui.widgets.frame import Frame
-from fleet_tui.tui.widgets.lines import Line, TextPart, clean
+from fleet_tui.tui.widgets.lines import Line, clean
 from fleet_tui.work import ChangedFile, FileDiff
 
 LIVE_SECONDS = 1.0
@@ -273,53 +274,20 @@ class ReviewScreen(ErrorBoundary, Screen[None]):
         self._show_footer()
 
     def _title_diff(self) -> None:
-        frame, shown = self.query_one("#diff", Frame), self._shown
+        frame, shown, view = self.query_one("#diff", Frame), self._shown, self.view
         if shown is None:
             frame.title(())
             frame.foot((), ())
             return
-        file = shown.file
-        name: Line = ((clean(file.path), "bold foreground"),)
-        more: list[TextPart] = []
-        if file.old_path:
-            more.append((f"  was {clean(file.old_path)}", "muted"))
-        language = self.view.language
-        if language:
-            more.append((f"  {language}", "muted"))
         # What was read for its lines has no counts yet.
-        listed = self.file if self.file is not None and self.file.path == file.path else file
-        counts = self._counts(listed)
-        place = self._place_words()
-        frame.title((*name, *more), (*counts, *place), (name, (*counts, *place)), (name, place), (name, ()))
-        frame.foot(self._notice(), ())
-
-    def _counts(self, file: ChangedFile) -> Line:
-        added: Line = ((f"+{file.added} ", "success"),) if file.added else ()
-        removed: Line = ((f"−{file.removed} ", "error"),) if file.removed else ()
-        return (*added, *removed, ("  ", ""))
-
-    def _place_words(self) -> Line:
-        view = self.view
+        listed = self.file if self.file is not None and self.file.path == shown.file.path else shown.file
+        place = place_words(view.change, view.hits if view.wanted else None)
         if self._is_reading and self.file is not None and not self._is_shown(self.file):
-            return (("reading", "muted"),)
-        if view.wanted:
-            at, count = view.hits
-            return ((f"found {at} of {count}", "accent"),)
-        at, count = view.change
-        return ((f"change {at} of {count}", "muted"),) if count else ()
-
-    def _notice(self) -> Line:
-        chosen = self.view.chosen
-        if self.view.is_choosing and chosen is not None:
-            _, first, last = chosen
-            return ((f"lines {first} to {last} chosen", "accent"),)
-        if self._failure is not None:
-            return (("! ", "bold warning"), (f"not up to date: {clean(self._failure.message)}", "muted"))
-        if self.model.agent.status is Status.KILLED:
-            return (("! ", "bold warning"), ("killed: this is what it had", "muted"))
-        if self._shown is not None and self._shown.is_cut and self._shown.hunks:
-            return (("! ", "bold warning"), ("too long: the rest is left out", "muted"))
-        return ()
+            place = (("reading", "muted"),)
+        (left, right), *shorter = titles(listed, view.language, place)
+        frame.title(left, right, *shorter)
+        chosen = view.chosen[1:] if view.is_choosing and view.chosen is not None else None
+        frame.foot(notice(chosen, self._failure, self.model.agent, shown), ())
 
     def _show_footer(self) -> None:
         view, footer = self.view, self.query_one(Footer)
@@ -333,11 +301,15 @@ class ReviewScreen(ErrorBoundary, Screen[None]):
             footer.show_list(entries, help_key, chip="REVIEW")
             return
         file, unsent = self.file, len(self.model.unsent)
+        if file is None:
+            entries = [FooterKey("=", "compare with another", ("=",)), FooterKey("esc", "back", ("escape",))]
+            footer.show_list(entries, help_key, chip="REVIEW")
+            return
         labels = {
             "send": f"send {counted(unsent, 'comment')}" if unsent else "",
             "split": "unified" if view.is_split else "side by side",
             "whole": "changes only" if self.model.is_whole else "whole file",
-            "mark": "mark unread" if file is not None and self.model.is_read(file) else "mark read",
+            "mark": "mark unread" if self.model.is_read(file) else "mark read",
             "next(1)": "found" if view.wanted else "change",
         }
         footer.show_list(footer_keys(labels), help_key, chip="REVIEW")
@@ -482,6 +454,9 @@ class ReviewScreen(ErrorBoundary, Screen[None]):
 
     def action_send(self) -> None:
         self._comments.send()
+
+    def action_land(self) -> None:
+        self._around.land(self.model.agent)
 
     def action_edit(self) -> None:
         file = self.file

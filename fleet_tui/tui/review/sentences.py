@@ -58,11 +58,11 @@ def _sizes(diff: FileDiff) -> str:
 
 def nothing_changed(name: str, against: str, left_out: Sequence[str]) -> list[Line]:
     """For a diff without files."""
-    other = f" that differs from {clean(against)}" if against else ""
+    none = f"has no file that differs from {clean(against)}" if against else "has changed no file"
     found: list[Line] = [
         (),
         (("  Nothing changed yet", "bold"),),
-        ((f"  {clean(name)} has no file{other}. As soon as it has, the file appears here.", "muted"),),
+        ((f"  {clean(name)} {none}. As soon as it has, the file appears here.", "muted"),),
     ]
     if left_out:
         count = len(left_out)

@@ -37,6 +37,8 @@ class Surroundings:
     drafts: KeptDrafts
     edit: Callable[[Agent, str, int], None]
     """Opens a file of an agent in the user's editor, at a line."""
+    land: Callable[[Agent], None]
+    """Opens the landing of an agent."""
     agents: Callable[[], Sequence[Agent]]
     """The agents that the list knows now."""
     into: Callable[[Agent], str]
