@@ -366,6 +366,24 @@ def test_a_dirty_file_that_is_touched_stops_it_and_is_named(
     assert (project / "both.txt").read_text() == "mine\n"
 
 
+def test_files_that_were_not_shown_are_not_landed(fleet: Fleet, pool: AgentPool, project: Path) -> None:
+    agent = take(pool, {"a.txt": "shown\n"})
+    seen = {plan.agent: plan.tree for plan in fleet.landing.preview([agent])}
+    (Path(agent.worktree) / "later.txt").write_text("x\n")
+    before = tip(project)
+
+    report = fleet.landing.land([agent], seen=seen)
+
+    assert report.stopped is not None
+    assert report.stopped.message == f"the files of {agent.name} have changed since they were shown"
+    assert tip(project) == before
+    assert call(Path(agent.worktree), "status", "--porcelain") == "?? later.txt"
+
+    seen = {plan.agent: plan.tree for plan in fleet.landing.preview([agent])}
+    assert fleet.landing.land([agent], seen=seen).stopped is None
+    assert call(project, "show", "main:later.txt") == "x"
+
+
 def test_nothing_to_land_is_said(fleet: Fleet, pool: AgentPool, project: Path) -> None:
     agent, same = take(pool), take(pool, {"one.py": "a\n"})
     commit(project, {"one.py": "a\n"})
