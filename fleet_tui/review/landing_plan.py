@@ -26,6 +26,8 @@ from fleet_tui.work import ChangedFile, Conflict, ConflictingFile
 
 MOST_OTHERS = 12
 """Other agents that are tried against the result."""
+OTHER_SECONDS = 10.0
+"""Of git on each of them: the files of one must not block the landing of another."""
 MOST_LINES = 6
 """Lines of one step; what is left is counted."""
 _LETTERS = {
@@ -303,7 +305,7 @@ class _Preview:
             try:
                 place = git.place_of(target.git_dir, Path(other.worktree), other.id)
                 head = git.head_and_branch(place)[0]
-                found = git.take_snapshot(place, self._scratch, other.id)
+                found = git.take_snapshot(place, self._scratch, other.id, seconds=OTHER_SECONDS)
                 others.append((other, git.snapshot_commit(target.git_dir, found.tree, [head], self._objects)))
             except FleetError:
                 continue  # its own row says what is wrong with it
