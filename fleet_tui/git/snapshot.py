@@ -82,7 +82,9 @@ def snapshot_by(
     if index.exists() and not is_sparse(place):
         try:
             return _snapshot(place, objects, index, seconds, keep_open, is_known=True)
-        except (GitFailed, _RulesChanged):
+        except (GitFailed, _RulesChanged) as error:
+            if isinstance(error, GitFailed) and "timed out" in error.message:
+                raise
             # The repository may have dropped an object that this index names.
             index.unlink(missing_ok=True)
     _copy_index(place, objects, index)

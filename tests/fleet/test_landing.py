@@ -667,3 +667,19 @@ def test_a_landing_that_was_killed_is_recorded_by_the_next_one(
 
     states = {one.id: one.state for one in fleet.landing.landings()}
     assert (states["a"], states["b"]) == (LandingState.FAILED, LandingState.LANDED)
+
+
+def test_undo_restores_the_agent_of_a_landing_that_was_taken_back_already(
+    fleet: Fleet, pool: AgentPool, project: Path
+) -> None:
+    agent = take(pool, {"a.txt": "x\n"})
+    before = tip(project)
+    report = fleet.landing.land([agent])
+    call(project, "reset", "-q", "--hard", before)
+
+    restored, done = fleet.landing.undo(report.landings[0])
+
+    assert done == f"main was back at {before[:10]} already"
+    assert (Path(restored.worktree) / "a.txt").read_text() == "x\n"
+    assert fleet.landing.of(agent) is None
+    assert tip(project) == before
