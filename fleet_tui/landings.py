@@ -139,6 +139,8 @@ class LandingPlan:
     deletes_branch: bool = False
     warnings: tuple[str, ...] = ()
     obstacles: tuple[LandingObstacle, ...] = ()
+    tree: str = ""
+    """The agent's files, uncommitted ones included. A landing that is given it lands no others."""
 
     @property
     def can_land(self) -> bool:

@@ -113,6 +113,8 @@ def land(
         confirm(_question(plans), flag="--yes")
     report = fleet.landing.land(
         found, strategy=strategy or "", into=into, message=message, check=not no_check,
+        # What was not shown was not agreed to.
+        seen=None if yes else {plan.agent: plan.tree for plan in plans},
         on_progress=None if as_json else _print_progress,
     )  # fmt: skip
     receipt = _given_back(fleet, report) if give_back else ""

@@ -241,7 +241,7 @@ VERBS: tuple[Verb, ...] = (
     ),
     Verb(
         "landing.land",
-        {"cli": Offer("land", names={"check": "no_check", "message": "message edit"}), "dashboard": Offer("land")},
+        {"cli": Offer("land", names={"check": "no_check", "message": "message edit", "seen": "yes"}), "dashboard": Offer("land")},
         remote=True, refreshes=True, waits=True,
     ),
     Verb("landing.stop_train", {"cli": Offer("land --stop", names={"agent": "stops agents"}), "dashboard": Offer("land")}, remote=True),

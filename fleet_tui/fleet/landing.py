@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -72,12 +72,14 @@ class LandingVerbs:
         into: str = "",
         message: str = "",
         check: bool = True,
+        seen: Mapping[str, str] | None = None,
         on_progress: OnLanding | None = None,
     ) -> LandingReport:
         """Land agents' work, each checked on top of the last; stops at the first that cannot land.
 
         Landed agents are stopped, and their worktrees go to the trash, unless `land.tidy` is off. With the strategy pr
-        nothing is merged here: branches are pushed, requests opened, and agents stay.
+        nothing is merged here: branches are pushed, requests opened, and agents stay. `seen`: for agents by id, the tree
+        of the preview that the user has agreed to; other files are not landed.
         """
         from fleet_tui import git
         from fleet_tui.review import landing_session
@@ -90,7 +92,8 @@ class LandingVerbs:
             return LandingReport(())
         choices = self._choices(current[0], strategy=strategy, into=into, message=message, check=check)
         git_dir = git.discover(Path(projects[0][0])).git_dir
-        train = _Train(self._fleet, choices, self._check_settings(current[0], choices), on_progress)
+        settings = self._check_settings(current[0], choices)
+        train = _Train(self._fleet, choices, settings, seen or {}, on_progress)
         with landing_session.landing_session(git_dir):
             git.heal(git_dir)
             landing_session.settle(self._fleet.store, git_dir, projects[0][0])
@@ -259,9 +262,10 @@ class _Train:
         fleet: Fleet,
         choices: LandingChoices,
         check: CheckSettings | None,
+        seen: Mapping[str, str],
         on_progress: OnLanding | None,
     ) -> None:
-        self._fleet, self._choices, self._check_settings = fleet, choices, check
+        self._fleet, self._choices, self._check_settings, self._seen = fleet, choices, check, seen
         self._on_progress = on_progress
         self._landed: list[Landing] = []
         self._notes: list[str] = []
@@ -279,6 +283,7 @@ class _Train:
                 self._choices,
                 checker=self._checker(agent),
                 on_step=self._on_step(agent),
+                seen=self._seen.get(agent.id, ""),
             )
             try:
                 landing = run.land()

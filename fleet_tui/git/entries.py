@@ -165,6 +165,20 @@ def _is_common(admin: WorktreeEntry) -> bool:
     return said == "../.." or _is_same(admin.folder / said, admin.git_dir)
 
 
+def is_work_tree_of(git_dir: Path, own: Path, folder: Path) -> bool:
+    """Whether a folder says itself, with its `.git`, that it is the work tree of a git folder: of the repository's own, or
+    of one of its entries. What is written in the repository may name any folder of the user."""
+    if own != git_dir:
+        named = admin_of(folder)
+        is_ours = _is_same(own.parent, git_dir / "worktrees") and is_entry(WorktreeEntry(own))
+        return is_ours and named is not None and _is_same(named.folder, own)
+    link = folder / ".git"
+    if link.is_dir():
+        return _is_same(link, git_dir)
+    line = read_link(link)
+    return line.startswith("gitdir: ") and _is_same(folder / line.removeprefix("gitdir: "), git_dir)
+
+
 def link_problems(git_dirs: Mapping[str, Path], agents: Iterable[Agent]) -> dict[str, str]:
     """The `link_problem` of each agent that has one, by id; `git_dirs` are their repositories by our records."""
     found = {}

@@ -13,7 +13,7 @@ from pathlib import Path
 from fleet_tui.errors import Refused
 from fleet_tui.fast_dataclasses import dataclass
 from fleet_tui.git.checkpoints import operation_in_progress
-from fleet_tui.git.entries import WorktreeEntry, admins, read_line
+from fleet_tui.git.entries import WorktreeEntry, admins, is_work_tree_of, read_line
 from fleet_tui.git.head import read_head
 from fleet_tui.git.plain import GitPlaces, plain_output
 from fleet_tui.git.program import ask, output
@@ -65,7 +65,7 @@ def checkout_of(git_dir: Path, branch: str, root: Path | None = None) -> GitPlac
     """The worktree that has a branch checked out; None if none has.
 
     `root` is the main work tree by our own records, which git does not know if the git folder is kept elsewhere. Raises
-    Refused if several worktrees have it, if a rebase holds it, or if its worktree is not known.
+    Refused if several worktrees have it, if a rebase holds it, or if its worktree is not known or does not lead back.
     """
     main, is_bare = main_work_tree(git_dir)
     if root is not None and root != git_dir and (root / ".git").exists():
@@ -86,6 +86,12 @@ def checkout_of(git_dir: Path, branch: str, root: Path | None = None) -> GitPlac
         for part in ("rebase-merge", "rebase-apply"):
             if read_line(place.own / part / "head-name") == f"refs/heads/{branch}":
                 raise Refused(f"{branch} is being rebased in {place.work_tree}", hint="finish or abort that")
+    for place in found:
+        if not is_work_tree_of(git_dir, place.own, place.work_tree):
+            raise Refused(
+                f"{branch} is checked out in {place.work_tree}, which has no .git that leads back",
+                hint="see: git worktree list, and git config core.worktree",
+            )
     return found[0] if found else None
 
 

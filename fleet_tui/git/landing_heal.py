@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
+from fleet_tui.git.entries import is_work_tree_of
 from fleet_tui.git.landing_checks import LandingFiles, landing_files
 from fleet_tui.git.landing_note import (
     INDEX,
@@ -26,7 +27,7 @@ from fleet_tui.git.landing_note import (
     read_note,
 )
 from fleet_tui.git.plain import GitPlaces
-from fleet_tui.git.program import GitFailed, ask, reason, run
+from fleet_tui.git.program import COMMIT, GitFailed, ask, reason, run
 from fleet_tui.system import files
 
 REF_LOCK_SECONDS = 2.0
@@ -49,7 +50,7 @@ def heal_locked(git_dir: Path, descriptor: int) -> str:
     for draft in git_dir.glob(f".{NOTE}.*.new"):
         draft.unlink(missing_ok=True)
     note = read_note(git_dir)
-    if note is None or not Path(note.own).is_dir():
+    if note is None or not _is_plausible(git_dir, note):
         drop_note(git_dir)
         return ""
     _drop_ref_locks(git_dir, note)
@@ -59,6 +60,15 @@ def heal_locked(git_dir: Path, descriptor: int) -> str:
         roll_back(git_dir, note, descriptor)
     release(git_dir, note)
     return "after" if tip == note.new else "before"
+
+
+def _is_plausible(git_dir: Path, note: LandingNote) -> bool:
+    """Whether a landing could have written a note: others can write there, too, and must not choose what is changed."""
+    own, folder = Path(note.own), Path(note.folder)
+    if not (COMMIT.fullmatch(note.old) and COMMIT.fullmatch(note.new) and own.is_dir()):
+        return False
+    is_name = ask(git_dir, "check-ref-format", f"refs/heads/{note.branch}").returncode == 0
+    return is_name and (is_work_tree_of(git_dir, own, folder) or not os.path.lexists(folder))
 
 
 def release(git_dir: Path, note: LandingNote) -> None:

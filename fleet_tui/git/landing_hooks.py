@@ -118,8 +118,6 @@ def commit_everything(place: GitPlaces, message: str, *, without: tuple[str, ...
 
     If a hook refuses, the index is as before. `without` are paths to leave alone, such as other repositories.
     """
-    import shutil  # deferred: it imports every compression library
-
     index, saved = place.own / "index", place.own / "fleet-commit.index"
     variables = {
         "GIT_DIR": str(place.own), "GIT_COMMON_DIR": str(place.git_dir), "GIT_WORK_TREE": str(place.work_tree), **_QUIET,
@@ -133,7 +131,7 @@ def commit_everything(place: GitPlaces, message: str, *, without: tuple[str, ...
 
     had_index = index.exists()
     if had_index:
-        shutil.copy2(index, saved)
+        _copy_index(index, saved)
     try:
         spared = [f":(exclude,literal){path.rstrip('/')}" for path in without]
         git("-c", "advice.addEmbeddedRepo=false", "add", "--all", "--", ".", *spared)
@@ -146,3 +144,12 @@ def commit_everything(place: GitPlaces, message: str, *, without: tuple[str, ...
     finally:
         saved.unlink(missing_ok=True)
     return run(place.own, "--git-dir", str(place.own), "rev-parse", "HEAD").stdout.strip()
+
+
+def _copy_index(index: Path, saved: Path) -> None:
+    """Copy an index with its time, never through a planted link: git checks the content of files that are not older."""
+    time = index.stat().st_mtime_ns
+    saved.unlink(missing_ok=True)
+    with saved.open("xb") as file:
+        file.write(index.read_bytes())
+    os.utime(saved, ns=(time, time))

@@ -51,6 +51,8 @@ inspects them with a child process that reads their configuration."""
 SAFE_VARIABLES = {
     # A replacement could make unsaved work look committed; libgit2 knows none either.
     "GIT_NO_REPLACE_OBJECTS": "1",
+    # A graft could make work look merged. Not an empty file: git warns on every command that it finds one.
+    "GIT_GRAFT_FILE": f"{os.devnull}/none",
     # No protocol at all: a partial clone would fetch missing objects with a program that its configuration names.
     "GIT_ALLOW_PROTOCOL": "",
     "GIT_NO_LAZY_FETCH": "1",
@@ -125,9 +127,14 @@ def converse(
 
 
 def trusted_environment() -> dict[str, str]:
-    """The caller's environment without the variables that name a repository."""
+    """The caller's environment without the variables that name a repository.
+
+    Here, too, git sees what commits really hold: otherwise what is checked, merged by hand or written would differ from
+    what a preview has shown and a landing adds.
+    """
     kept = {key: value for key, value in os.environ.items() if key not in _LOCATION_VARIABLES}
-    return kept | {"LC_ALL": "C", "GIT_TERMINAL_PROMPT": "0", "GIT_OPTIONAL_LOCKS": "0"}
+    real = {key: SAFE_VARIABLES[key] for key in ("GIT_NO_REPLACE_OBJECTS", "GIT_GRAFT_FILE")}
+    return kept | {"LC_ALL": "C", "GIT_TERMINAL_PROMPT": "0", "GIT_OPTIONAL_LOCKS": "0", **real}
 
 
 def safe_environment() -> dict[str, str]:

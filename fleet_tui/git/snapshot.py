@@ -12,6 +12,7 @@ import contextlib
 import fcntl
 import os
 import re
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
@@ -24,6 +25,9 @@ from fleet_tui.git.scratch import ScratchObjects, cannot_write
 from fleet_tui.git.untracked import is_readable, readable_new
 
 SECONDS = 300.0
+USE_SECONDS = 60.0
+"""How long to wait for another look at the same files. A git that outlived its caller may be blocked forever."""
+LOOK_SECONDS = 0.02
 TRIES = 5
 """How often the files are read when they change meanwhile."""
 _STATUS = (
@@ -55,7 +59,7 @@ def take_snapshot(
     """
     index = scratch.index(key)
     try:
-        with exclusive(index) as held:
+        with exclusive(index, seconds=min(seconds, USE_SECONDS)) as held:
             return snapshot_by(place, scratch.variables, index, seconds=seconds, keep_open=[held])
     except OSError as error:
         raise cannot_write(error) from error
@@ -78,7 +82,9 @@ def snapshot_by(
     if index.exists() and not is_sparse(place):
         try:
             return _snapshot(place, objects, index, seconds, keep_open, is_known=True)
-        except (GitFailed, _RulesChanged):
+        except (GitFailed, _RulesChanged) as error:
+            if isinstance(error, GitFailed) and "timed out" in error.message:
+                raise
             # The repository may have dropped an object that this index names.
             index.unlink(missing_ok=True)
     _copy_index(place, objects, index)
@@ -204,13 +210,26 @@ def _changes(status: str, folder: Path) -> _Changes:
     return _Changes(tuple(gone), (*kept, *new), (*left_out, *sorted(unreadable)))
 
 
+def _lock(descriptor: int, deadline: float) -> None:
+    while True:
+        try:
+            return fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if time.monotonic() > deadline:
+                raise GitFailed(
+                    "git is still reading its files, or is blocked there",
+                    hint="look for a pipe in place of a file in its worktree: find . -type p; then end that git",
+                ) from None
+            time.sleep(LOOK_SECONDS)
+
+
 @contextlib.contextmanager
-def exclusive(index: Path) -> Iterator[int]:
-    """Use an index of ours alone; waits for who uses it now. Yields the lock's descriptor: a git that gets it holds the
+def exclusive(index: Path, *, seconds: float = USE_SECONDS) -> Iterator[int]:
+    """Use an index of ours alone; waits for who uses it now, but not forever. Yields the lock's descriptor: a git that gets it holds the
     lock as well, and longer than this process if that is killed."""
     descriptor = os.open(f"{index}.use", os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        _lock(descriptor, time.monotonic() + seconds)
         # Of a git that was killed: the lock above says that none is at work.
         Path(f"{index}.lock").unlink(missing_ok=True)
         yield descriptor

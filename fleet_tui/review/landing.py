@@ -69,7 +69,10 @@ class LandingRun:
         *,
         checker: Checker | None,
         on_step: OnLandingStep,
+        seen: str = "",
     ) -> None:
+        self._seen = seen
+        """The tree that the user was shown; empty if none was."""
         self._store, self._agent, self._choices = store, agent, choices
         self._checker, self._on_step = checker, on_step
         self._target = find_target(store, agent, choices.into)
@@ -117,6 +120,12 @@ class LandingRun:
         plan = preview(
             self._store, [self._agent], replace(self._choices, into=self._target.into), others=False
         )[0]
+        if self._seen and plan.tree != self._seen:
+            self._stop(
+                "other",
+                f"the files of {self._agent.name} have changed since they were shown",
+                f"look again: fleet land {self._agent.name}",
+            )
         if plan.obstacles:
             raise LandingStopped(plan.obstacles[0], conflicts=plan.conflicts, give_back=plan.give_back)
         return plan

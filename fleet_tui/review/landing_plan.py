@@ -26,6 +26,8 @@ from fleet_tui.work import ChangedFile, Conflict, ConflictingFile
 
 MOST_OTHERS = 12
 """Other agents that are tried against the result."""
+OTHER_SECONDS = 10.0
+"""Of git on each of them: the files of one must not block the landing of another."""
 MOST_LINES = 6
 """Lines of one step; what is left is counted."""
 _LETTERS = {
@@ -111,7 +113,7 @@ class _Preview:
         target, choices = self._target, self._choices
         git_dir, agent = target.git_dir, target.agent
         self._judge()
-        uncommitted, left_out, work = self._work()
+        uncommitted, left_out, work, files_tree = self._work()
         commits = git.commits_between(git_dir, target.tip, target.head, objects=self._objects)
         fork = git.fork_point(git_dir, target.tip, target.head, objects=self._objects)
         moved = git.commits_between(git_dir, target.head, target.tip, objects=self._objects) if fork else []
@@ -156,7 +158,7 @@ class _Preview:
         )
         plan = LandingPlan(
             agent=agent.id, name=agent.name, profile=agent.profile, into=target.into, strategy=choices.strategy,
-            old=target.tip, head=target.head, files=files, uncommitted=uncommitted, left_out=left_out,
+            old=target.tip, head=target.head, tree=files_tree, files=files, uncommitted=uncommitted, left_out=left_out,
             message=message if message_of else "", message_of=message_of, commits=tuple(commits), moved=tuple(moved),
             conflicts=conflicts, give_back=give_back, others=self._others(tree, work), check_command=choices.check,
             hooks=hooks, is_signed=git.is_signed(git_dir), folder=str(base.work_tree) if base else "",
@@ -184,12 +186,12 @@ class _Preview:
             return ""
         return f"{found}, as a draft" if self._choices.draft else found
 
-    def _work(self) -> tuple[tuple[ChangedFile, ...], tuple[str, ...], str]:
-        """What is not committed, what is left out, and a commit of everything."""
+    def _work(self) -> tuple[tuple[ChangedFile, ...], tuple[str, ...], str, str]:
+        """What is not committed, what is left out, a commit of everything, and its tree."""
         target = self._target
         if target.place is None:
             self._warnings.append(f"the folder of {target.agent.name} is gone; only its commits are landed")
-            return (), (), target.head
+            return (), (), target.head, git.tree_of(target.git_dir, target.head)
         found = git.take_snapshot(target.place, self._scratch, target.agent.id)
         changed = git.changed_files(target.git_dir, target.head, found.tree, objects=self._objects)
         uncommitted = tuple(replace(one, is_uncommitted=True) for one in changed)
@@ -198,9 +200,9 @@ class _Preview:
                 f"other repositories and files over 50 MB are not landed: {', '.join(found.left_out)}"
             )
         if not uncommitted:
-            return (), found.left_out, target.head
+            return (), found.left_out, target.head, found.tree
         commit = git.snapshot_commit(target.git_dir, found.tree, [target.head], self._objects)
-        return uncommitted, found.left_out, commit
+        return uncommitted, found.left_out, commit, found.tree
 
     def _merged(self, work: str, fork: str) -> tuple[tuple[ConflictingFile, ...], str]:
         """What conflicts, or the merged tree."""
@@ -306,7 +308,7 @@ class _Preview:
             try:
                 place = git.place_of(target.git_dir, Path(other.worktree), other.id)
                 head = git.head_and_branch(place)[0]
-                found = git.take_snapshot(place, self._scratch, other.id)
+                found = git.take_snapshot(place, self._scratch, other.id, seconds=OTHER_SECONDS)
                 others.append((other, git.snapshot_commit(target.git_dir, found.tree, [head], self._objects)))
             except FleetError:
                 continue  # its own row says what is wrong with it

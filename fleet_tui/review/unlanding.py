@@ -22,8 +22,17 @@ def unland(store: Store, landing: Landing) -> str:
         )
     repo = git.discover(Path(landing.project))
     found = git.branches(repo.git_dir, [landing.into]).get(landing.into)
+    if found is not None and found.commit == landing.old:
+        # By hand, or by an undo that was killed before it could say so.
+        done = f"{landing.into} was back at {landing.old[:10]} already"
+        with store.transaction():
+            store.landings.change(landing, LandingState.UNDONE, time.time(), reason=done)
+        return done
     if found is None or not git.has_commit(repo.git_dir, landing.new, found.commit):
-        raise Refused(f"{landing.into} no longer has what was landed", hint=f"see: git log {landing.into}")
+        raise Refused(
+            f"{landing.into} no longer has what was landed",
+            hint="its agent alone comes back with: fleet undo --only-agent",
+        )
     goal, done = _goal(repo.git_dir, landing, found.commit)
     git.keep_undone(repo.git_dir, landing.id, landing.new)
     why = f"fleet: undo landing of {landing.new[:10]}"

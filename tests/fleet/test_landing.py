@@ -366,6 +366,24 @@ def test_a_dirty_file_that_is_touched_stops_it_and_is_named(
     assert (project / "both.txt").read_text() == "mine\n"
 
 
+def test_files_that_were_not_shown_are_not_landed(fleet: Fleet, pool: AgentPool, project: Path) -> None:
+    agent = take(pool, {"a.txt": "shown\n"})
+    seen = {plan.agent: plan.tree for plan in fleet.landing.preview([agent])}
+    (Path(agent.worktree) / "later.txt").write_text("x\n")
+    before = tip(project)
+
+    report = fleet.landing.land([agent], seen=seen)
+
+    assert report.stopped is not None
+    assert report.stopped.message == f"the files of {agent.name} have changed since they were shown"
+    assert tip(project) == before
+    assert call(Path(agent.worktree), "status", "--porcelain") == "?? later.txt"
+
+    seen = {plan.agent: plan.tree for plan in fleet.landing.preview([agent])}
+    assert fleet.landing.land([agent], seen=seen).stopped is None
+    assert call(project, "show", "main:later.txt") == "x"
+
+
 def test_nothing_to_land_is_said(fleet: Fleet, pool: AgentPool, project: Path) -> None:
     agent, same = take(pool), take(pool, {"one.py": "a\n"})
     commit(project, {"one.py": "a\n"})
@@ -665,3 +683,19 @@ def test_a_landing_that_was_killed_is_recorded_by_the_next_one(
 
     states = {one.id: one.state for one in fleet.landing.landings()}
     assert (states["a"], states["b"]) == (LandingState.FAILED, LandingState.LANDED)
+
+
+def test_undo_restores_the_agent_of_a_landing_that_was_taken_back_already(
+    fleet: Fleet, pool: AgentPool, project: Path
+) -> None:
+    agent = take(pool, {"a.txt": "x\n"})
+    before = tip(project)
+    report = fleet.landing.land([agent])
+    call(project, "reset", "-q", "--hard", before)
+
+    restored, done = fleet.landing.undo(report.landings[0])
+
+    assert done == f"main was back at {before[:10]} already"
+    assert (Path(restored.worktree) / "a.txt").read_text() == "x\n"
+    assert fleet.landing.of(agent) is None
+    assert tip(project) == before

@@ -10,7 +10,9 @@ import pytest
 
 from fleet_tui import git
 from fleet_tui.git import untracked
+from fleet_tui.git.plain import place_at
 from fleet_tui.git.program import GitFailed
+from fleet_tui.git.snapshot import exclusive
 from fleet_tui.git.untracked import LARGE
 from fleet_tui.work import ChangedFile
 from tests.git.repositories import call, commit
@@ -272,3 +274,12 @@ def test_snapshots_while_an_agent_commits_are_of_whole_files(place: Path) -> Non
     assert taken
     assert tree_of(place) == call(place, "rev-parse", "HEAD^{tree}")
     assert not list(where.own.glob("*.lock"))
+
+
+def test_a_git_that_is_blocked_in_a_worktree_does_not_block_others_forever(place: Path) -> None:
+    found = place_at(place)
+    with git.scratch_objects(found.git_dir) as scratch:
+        # The lock is held by the blocked git's own descriptor, whatever became of the process that started it.
+        with exclusive(scratch.index("x")), pytest.raises(GitFailed, match="blocked there"):
+            git.take_snapshot(found, scratch, "x", seconds=0.1)
+        assert git.take_snapshot(found, scratch, "x").tree

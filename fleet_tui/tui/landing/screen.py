@@ -393,12 +393,13 @@ class LandScreen(ErrorBoundary, Screen[None]):
         area = self.query_one(TextArea)
         message = area.text if area.text != self._offered else ""
         name = clean(self._agent.name)
+        seen = {self._plan.agent: self._plan.tree} if self._plan is not None else {}
         try:
             report: LandingReport = await self._access.call(
                 "landing.land",
                 [self._agent.id],
                 on_step=self._take_news,
-                **{**self._choices(), "check": checks, "message": message},
+                **{**self._choices(), "check": checks, "message": message, "seen": seen},
             )
         finally:
             self._is_running = False

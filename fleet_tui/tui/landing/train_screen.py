@@ -282,6 +282,7 @@ class TrainScreen(ErrorBoundary, Screen[None]):
                 on_step=self._take_news,
                 strategy=self._strategy,
                 check=self._checks,
+                seen={track.plan.agent: track.plan.tree for track in self._tracks},
             )
         finally:
             self._is_running = self._is_stopping = False
