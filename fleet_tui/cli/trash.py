@@ -99,7 +99,7 @@ force_option = click.option("-f", "--force", is_flag=True, help="Do not ask for 
 def trash(
     context: click.Context, everywhere: bool, empty: bool, prune_branches: bool, force: bool, as_json: bool
 ) -> None:
-    """List, restore or delete the worktrees of killed agents.
+    """List worktrees of killed agents; restore or delete them.
 
     \b
     Example:
