@@ -21,7 +21,7 @@ from fleet_tui.errors import FleetError, Refused
 from fleet_tui.fast_dataclasses import replace
 from fleet_tui.spare_worktree import SpareWorktree
 from fleet_tui.store.database import Store
-from fleet_tui.system import priority, usage
+from fleet_tui.system import usage
 
 DAY = 86_400.0
 FEWEST_FILES = 1000
@@ -40,12 +40,11 @@ def keep_ready(
 ) -> None:
     """Keep `count` spares of a project ready, and remove what is old or left over in all projects.
 
-    Does nothing while another process does it.
+    Does nothing while another process does it. The caller lowers its priority first, unless somebody waits for it.
     """
     with alone() as is_alone:
         if not is_alone:
             return
-        priority.lower(priority.LOWEST)
         known = store.spares.all()
         for spare in known:
             if leftover(spare, now=time.time()) or not count:

@@ -103,6 +103,7 @@ class LaunchWorker:
     def _tidy(self, made: list[Intent]) -> None:
         from fleet_tui.config.load import load
         from fleet_tui.lifecycle import spares, tidy
+        from fleet_tui.system import priority
 
         # Without the project's settings: the trash holds worktrees of all projects.
         config = load(None)
@@ -110,6 +111,7 @@ class LaunchWorker:
         if not made:
             return
         project, folder = Path(made[0].repository), Path(made[0].worktree).parent
+        priority.lower(priority.LOWEST)
         try:
             spares.keep_ready(self._store, project, folder, config.spare_count)
         except (FleetError, OSError):
