@@ -69,7 +69,8 @@ def land(
     First shows what will happen. Your worktree is updated only if none of its changed files is touched; otherwise nothing
     happens, and the files are named. The merged result is checked with land.check. Several agents land one after the other, each on
     top of the last, until one does not merge or is not green. Landed agents are stopped and their worktrees move to the
-    trash. fleet undo takes a landing back. The exit code is 14 after a conflict and 15 after a check that did not pass.
+    trash. fleet undo takes a landing back. The exit code is 14 after a conflict and 15 after a check that did not pass; with
+    --dry-run, it is that of a landing that does not begin.
 
     With --strategy pr, each agent's branch is pushed and a pull request opened with gh or glab; agents and worktrees stay. --watch
     follows pull requests until they are merged, closed or green; without --strategy, it follows those that are open. Stop it with
@@ -100,12 +101,14 @@ def land(
     _require_requests(plans, watch=watch)
     if dry_run and as_json:
         say_json([plan_record(plan) for plan in plans], indent=2)
+        _raise_obstacle(plans)
         return
     if edit and plans[0].message_of:
         message = _edited(plans[0].message)
     if not as_json and not yes:
         _show(plans)
     if dry_run:
+        _raise_obstacle(plans)
         return
     if not plans[0].can_land and not as_json:
         _refuse(fleet, found[0], plans[0], give_back=give_back)
@@ -184,6 +187,14 @@ def _question(plans: Sequence[LandingPlan]) -> str:
         many = "a pull request" if len(plans) == 1 else "pull requests"
         return f"Push {what} and open {many}{'' if plans[0].check_command else ' without a check'}?"
     return f"Land {what}{'' if plans[0].check_command else ' without a check'}?"
+
+
+def _raise_obstacle(plans: Sequence[LandingPlan]) -> None:
+    """End as a landing would that stops at the first agent that cannot land."""
+    for plan in plans:
+        for obstacle in plan.obstacles:
+            kind = MergeConflict if obstacle.kind == "conflict" else Refused
+            raise kind(f"{plan.name}: {obstacle.message}", hint=obstacle.hint)
 
 
 def _refuse(fleet: Fleet, agent: Agent, plan: LandingPlan, *, give_back: bool) -> None:

@@ -103,6 +103,16 @@ def test_a_conflict_prints_its_lines_and_the_prompt(cli: Cli, pool: AgentPool, p
     assert ran.complaint == "fleet: 1 file conflicts with main: both.py (nothing was changed)"
 
 
+def test_a_dry_run_has_the_exit_code_of_the_landing(cli: Cli, pool: AgentPool, project: Path) -> None:
+    agent = conflicting(pool, project)
+    before = tip(project)
+
+    for options in ([], ["--json"]):
+        ran = cli("land", agent.name, "--dry-run", *options)
+        assert (ran.code, tip(project)) == (14, before)
+        assert ran.complaint.startswith(f"fleet: {agent.name}: 1 file conflicts with main: both.py")
+
+
 def test_a_conflict_is_given_back_as_a_prompt(cli: Cli, fleet: Fleet, pool: AgentPool, project: Path) -> None:
     agent = conflicting(pool, project)
 
