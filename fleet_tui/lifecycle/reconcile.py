@@ -49,6 +49,8 @@ def reconcile(store: Store) -> None:
         from fleet_tui.lifecycle import rebuild
 
         rebuild.restore(store)
+    # A damaged journal is reported now, and not only once there is something to record.
+    store.journal.last_id()
     # Locks work across the namespaces of one machine, pids do not: compare the machine without its namespace.
     machine = machine_id()
     for agent, read_to in store.agents.live():

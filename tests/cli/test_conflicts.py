@@ -12,6 +12,7 @@ from tests.git.repositories import call, commit
 __all__ = ["cli", "fleet", "module_pool", "pool", "project"]
 
 
+@pytest.mark.slow
 def test_without_conflicts_it_says_what_was_compared(cli: Cli, pool: AgentPool) -> None:
     agent = pool.take()
     assert "no conflicts: " in cli.ok("conflicts", agent.name)

@@ -322,7 +322,7 @@ def test_landing_prints_plans_and_what_has_landed(ask: JsonCli, cli: Cli, pool: 
     git(pool.project, "branch", "js-other")
     words = (*(agent.name for agent in agents), "--into", "js-other")
 
-    plans = ask("land", *words, "--dry-run", of="land --dry-run")
+    plans = ask("land", *words, "--dry-run", of="land --dry-run", code=14)
     report = ask("land", *words, "--yes", code=14)
 
     assert [plan["can_land"] for plan in plans] == [True, False]

@@ -103,6 +103,7 @@ def test_a_conflict_prints_its_lines_and_the_prompt(cli: Cli, pool: AgentPool, p
     assert ran.complaint == "fleet: 1 file conflicts with main: both.py (nothing was changed)"
 
 
+@pytest.mark.slow
 def test_a_dry_run_has_the_exit_code_of_the_landing(cli: Cli, pool: AgentPool, project: Path) -> None:
     agent = conflicting(pool, project)
     before = tip(project)
@@ -152,6 +153,7 @@ def test_json_of_a_landing_and_of_one_that_was_stopped(cli: Cli, pool: AgentPool
     assert [one["path"] for one in found["conflicts"]] == ["one.py"]
 
 
+@pytest.mark.slow
 def test_the_message_is_edited_in_the_users_editor(
     cli: Cli, pool: AgentPool, project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -82,6 +82,7 @@ def test_several_requests_are_independent_of_each_other(
     assert [one["pull_request"][-1] for one in json.loads(ran.out)["landings"]] == ["1", "2"]
 
 
+@pytest.mark.slow
 def test_a_conflict_is_a_warning_and_the_work_alone_is_checked(
     cli: Cli, pool: AgentPool, project: Path, host: ScriptedHost
 ) -> None:
@@ -111,6 +112,7 @@ def test_a_red_check_and_a_missing_remote_push_nothing(
     assert (host.tip(agent.branch), host.calls) == ("", [])
 
 
+@pytest.mark.slow
 def test_without_gh_the_page_is_printed(cli: Cli, pool: AgentPool, host: ScriptedHost, project: Path) -> None:
     call(project, "config", "remote.origin.url", "git@gitlab.com:o/n.git")
     agent = take(pool, {"one.py": "a\n"})

@@ -94,6 +94,7 @@ def test_the_prompt_says_what_does_not_merge_and_where_to_look() -> None:
     assert "- src/a.py: both changed it, lines 3–5 go(); line 9\n" in known
 
 
+@pytest.mark.slow
 def test_the_watch_finds_conflicts_and_reads_the_lines_of_the_selected_agent(
     fleet: Fleet, pool: AgentPool
 ) -> None:

@@ -193,6 +193,7 @@ def test_a_message_is_that_of_the_commit(fleet: Fleet, pool: AgentPool, project:
     assert call(project, "log", "-1", "--format=%B") == "Say it\n\nlike this"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("has_hooks", [False, True], ids=["in memory", "by hand"])
 def test_a_long_message_with_number_signs_stays_as_it_is(
     fleet: Fleet, pool: AgentPool, project: Path, has_hooks: bool
@@ -208,6 +209,7 @@ def test_a_long_message_with_number_signs_stays_as_it_is(
     assert call(project, "log", "-1", "--format=%B") == message
 
 
+@pytest.mark.slow
 def test_a_train_lands_each_on_top_of_the_last_and_stops_at_the_first_conflict(
     fleet: Fleet, pool: AgentPool, project: Path
 ) -> None:
@@ -242,6 +244,7 @@ def test_dirty_files_that_are_not_touched_stay(fleet: Fleet, pool: AgentPool, pr
     assert (project / "one.py").exists()
 
 
+@pytest.mark.slow
 def test_other_agents_that_would_conflict_afterwards_are_named(fleet: Fleet, pool: AgentPool) -> None:
     one, other = take(pool, {"one.py": "a\n"}), take(pool)
     (Path(other.worktree) / "one.py").write_text("b\n")
@@ -641,6 +644,7 @@ def test_undo_restores_the_agent_alone_if_asked(fleet: Fleet, pool: AgentPool, p
     assert Path(agent.worktree).is_dir()
 
 
+@pytest.mark.slow
 def test_undo_takes_a_later_kill_first(fleet: Fleet, pool: AgentPool, project: Path) -> None:
     landed, killed = take(pool, {"one.py": "a\n"}), take(pool)
     fleet.landing.land([landed])

@@ -18,6 +18,7 @@ from tests.git.repositories import call, commit
 __all__ = ["fleet", "module_pool", "on_main", "pool", "project"]
 
 
+@pytest.mark.slow
 def test_a_branch_that_moves_during_the_check_is_merged_and_checked_again(
     fleet: Fleet, pool: AgentPool, project: Path, tmp_path: Path
 ) -> None:

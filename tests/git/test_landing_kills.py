@@ -120,6 +120,7 @@ def rounds(case: Case, count: int, seed: int) -> dict[str, int]:
     return ended
 
 
+@pytest.mark.slow
 def test_killed_at_random_moments_it_is_before_or_after(case: Case) -> None:
     rounds(case, 6, seed=1)
 

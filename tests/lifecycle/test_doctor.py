@@ -317,6 +317,7 @@ def test_the_folder_of_an_agent_that_was_never_created_is_removed(fleet: Fleet) 
     assert not folder.exists()
 
 
+@pytest.mark.slow
 def test_what_killed_landings_have_left_is_found_and_mended(cli: Cli, fleet: Fleet) -> None:
     cli.ok("create", "landing")
     agent = fleet.find("landing")

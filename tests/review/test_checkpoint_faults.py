@@ -148,6 +148,7 @@ for number in itertools.count():
 """
 
 
+@pytest.mark.slow
 def test_checkpoints_are_made_while_the_program_is_writing(pool: AgentPool) -> None:
     fleet, agent = pool.fleet, stopped(pool)
     folder = Path(agent.worktree)

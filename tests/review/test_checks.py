@@ -174,6 +174,7 @@ def limited(fleet: Fleet, agent: Agent, seconds: float) -> CheckRun:
     return checks.start(fleet.store, [agent], settings)[0]
 
 
+@pytest.mark.slow
 def test_a_check_that_hangs_is_ended_with_all_that_it_has_started(
     fleet: Fleet, agent: Agent, tmp_path: Path
 ) -> None:
@@ -310,6 +311,7 @@ def test_a_check_counts_only_for_the_files_that_it_ran_on(fleet: Fleet, agent: A
     assert not run.counts_for(checks.current_tree(fleet.store, agent))
 
 
+@pytest.mark.slow
 def test_a_check_that_writes_into_the_worktree_of_an_agent_at_rest_still_counts(
     fleet: Fleet, pool: AgentPool
 ) -> None:

@@ -134,6 +134,7 @@ def test_comments_for_an_agent_that_has_ended_stay_unsent(fleet: Fleet, agent: A
     assert fleet.prompts.receipts(agent)[-1].text == agent.prompt
 
 
+@pytest.mark.slow
 def test_a_round_whose_prompt_is_cancelled_can_be_sent_again(fleet: Fleet, pool: AgentPool) -> None:
     agent = asking(pool)
     write(agent, CODE)

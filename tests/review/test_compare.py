@@ -52,6 +52,7 @@ def test_a_batch_is_compared_by_what_each_agent_has_made(fleet: Fleet, batch: li
     assert idle.id in found.ranks
 
 
+@pytest.mark.slow
 def test_the_result_of_a_check_decides_first_and_only_while_it_is_current(
     fleet: Fleet, batch: list[Agent]
 ) -> None:

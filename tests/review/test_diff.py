@@ -107,6 +107,7 @@ def test_hunks_are_read_from_the_last_comparison_while_the_file_stays_the_same(
         fleet.review.file_diff(agent, "f.txt")
 
 
+@pytest.mark.slow
 def test_files_and_folders_can_be_selected(fleet: Fleet, pool: AgentPool) -> None:
     agent = pool.take()
     worktree = Path(agent.worktree)

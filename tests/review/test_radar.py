@@ -82,6 +82,7 @@ def test_a_conflict_goes_when_the_agent_changes_its_mind_and_keeps_its_time_mean
     assert of(fleet.conflicts.check([one]), one, other) == []
 
 
+@pytest.mark.slow
 def test_files_that_both_changed_and_that_merge_are_overlaps(fleet: Fleet, pool: AgentPool) -> None:
     one, other = pool.take(), pool.take()
     commit(pool.project, {"r3.txt": "".join(f"{number}\n" for number in range(20))})

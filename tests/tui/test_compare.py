@@ -242,6 +242,7 @@ async def test_a_check_that_ends_is_compared_anew() -> None:
         assert [one.label for one in screen.model.compared] == ["C", "A", "E", "D", "B"]
 
 
+@pytest.mark.slow
 @in_loop
 async def test_a_failure_is_shown_and_what_was_known_stays() -> None:
     worker = CompareWorker()

@@ -161,6 +161,7 @@ def test_a_conflict_is_shown_and_given_back_with_a_receipt(fleet: Fleet, reposit
     assert call(repository, "rev-parse", "main") == before
 
 
+@pytest.mark.slow
 def test_a_train_lands_until_one_is_stopped(fleet: Fleet, repository: Path) -> None:
     first, second = worked(fleet, "first", one="1\n"), worked(fleet, "second", bad="2\n")
     check_with("test ! -e bad.txt")

@@ -90,6 +90,7 @@ def test_a_review_marks_comments_sends_and_follows_the_agent(fleet: Fleet, repos
     drive(again())
 
 
+@pytest.mark.slow
 def test_an_agent_that_is_killed_meanwhile_is_still_shown_from_the_trash(
     fleet: Fleet, repository: Path
 ) -> None:

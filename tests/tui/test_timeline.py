@@ -170,6 +170,7 @@ def test_a_checkpoint_is_made_and_named() -> None:
     opened(go)
 
 
+@pytest.mark.slow
 def test_fork_asks_for_a_name_and_starts_from_the_checkpoint() -> None:
     async def go(found: Open) -> None:
         await found.press("F")
