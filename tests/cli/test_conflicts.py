@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from fleet_tui.fleet import Fleet
 from tests.agent_pool import AgentPool, fleet, module_pool, pool, project
 from tests.cli.commands import Cli, cli

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from fleet_tui.faces.conflict_wording import conflict_prompt, marks
 from fleet_tui.faces.live import LiveData
 from fleet_tui.faces.observer.conflict_watch import CHECK_SECONDS, ConflictWatch

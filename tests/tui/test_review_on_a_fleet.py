@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from fleet_tui.fleet import Fleet
 from fleet_tui.models import Agent
 from fleet_tui.tui.review.review_dialogs import SendDialog
